@@ -1,0 +1,807 @@
+/* launch.c: the launcher. It builds the template root, then cells, and reports their deaths. It decides nothing: what to
+ * mount, which rights, which filters and which ids come from the configuration that Go wrote.
+ *
+ * The launcher is PID 1 of a PID namespace of its own (Go starts it with CLONE_NEWPID). When it dies, for whatever
+ * reason, the kernel kills every cell it made: no death signal that depends on a thread, no list of children.
+ */
+#define _GNU_SOURCE
+#include "cell.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#define SYS_landlock_add_rule 445
+#define SYS_landlock_restrict_self 446
+#endif
+#ifndef CLONE_INTO_CGROUP
+#define CLONE_INTO_CGROUP 0x200000000ULL
+#endif
+
+enum { INSIDE_ID = 1000 }; /* uid and gid of every program: an ordinary user, never 0 */
+
+/* The init's own page, shared with the launcher and unmapped in the program process before it reads anything. */
+struct init_page {
+	int32_t has_status, status;
+	uint32_t disk_full;
+	uint64_t disk_used, inodes_used, cpu_us, maxrss_bytes;
+};
+
+static void *share(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+const struct cell_config *cell_map(int fd)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return NULL;
+	if ((size_t)st.st_size < sizeof(struct cell_config)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	const struct cell_config *cfg = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (cfg == MAP_FAILED)
+		return NULL;
+	if (cfg->magic != CELL_MAGIC || cfg->size != (uint64_t)st.st_size) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return cfg;
+}
+
+/* ---- template -------------------------------------------------------------------------------------------- */
+
+#define STAGING "/proc" /* every Linux has it, nothing is bound from below it, and Go is done with it */
+
+static int mkdir_parents(char *path)
+{
+	for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+		*p = 0;
+		int r = mkdir(path, 0755);
+		*p = '/';
+		if (r < 0 && errno != EEXIST)
+			return -1;
+	}
+	return 0;
+}
+
+/* Flags that a mount of the host carries are locked in a user namespace: a remount must repeat them. */
+static unsigned long kept_flags(const char *path)
+{
+	struct statvfs st;
+	unsigned long f = 0;
+	if (statvfs(path, &st) < 0)
+		return 0;
+	if (st.f_flag & ST_RDONLY) f |= MS_RDONLY;
+	if (st.f_flag & ST_NOSUID) f |= MS_NOSUID;
+	if (st.f_flag & ST_NODEV) f |= MS_NODEV;
+	if (st.f_flag & ST_NOEXEC) f |= MS_NOEXEC;
+	if (st.f_flag & ST_NOATIME) f |= MS_NOATIME;
+	if (st.f_flag & ST_NODIRATIME) f |= MS_NODIRATIME;
+	if (st.f_flag & ST_RELATIME) f |= MS_RELATIME;
+	return f;
+}
+
+static int write_file(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
+	if (fd < 0)
+		return -1;
+	ssize_t n = strlen(text), w = n ? write(fd, text, n) : 0;
+	int e = errno;
+	close(fd);
+	errno = e;
+	return w == n ? 0 : -1;
+}
+
+static int place(const struct cell_config *cfg, const struct cell_mount *m)
+{
+	char to[4096];
+	const char *from = cell_str(cfg, m->source);
+	if ((size_t)snprintf(to, sizeof to, STAGING "%s", cell_str(cfg, m->target)) >= sizeof to) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if (mkdir_parents(to) < 0)
+		return -1;
+	struct stat st;
+	switch (m->kind) {
+	case CELL_MOUNT_DIR:
+		return mkdir(to, 0755) < 0 && errno != EEXIST ? -1 : 0;
+	case CELL_MOUNT_LINK:
+		return symlink(from, to);
+	case CELL_MOUNT_FILE:
+		return write_file(to, from, 0644);
+	case CELL_MOUNT_BIND:
+		if (stat(from, &st) < 0)
+			return -1;
+		if (S_ISDIR(st.st_mode) ? mkdir(to, 0755) < 0 && errno != EEXIST : write_file(to, "", 0444) < 0)
+			return -1;
+		/* recursive: in a user namespace a bind must not uncover what the host mounted below */
+		if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
+			return -1;
+		return mount(NULL, to, NULL, MS_REMOUNT | MS_BIND | m->flags | kept_flags(to), NULL);
+	}
+	errno = EINVAL;
+	return -1;
+}
+
+const char *cell_template(const struct cell_config *cfg)
+{
+	static char where[256];
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return "make mounts private";
+	/* The namespace's own proc must be mounted while one of the host is still visible: the kernel's rule for user namespaces. */
+	if (mount("tmpfs", STAGING, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m,nr_inodes=1024") < 0)
+		return "mount root";
+	const struct cell_mount *m = (const void *)cell_str(cfg, cfg->mounts);
+	for (uint32_t i = 0; i < cfg->nmounts; i++)
+		if (place(cfg, &m[i]) < 0) {
+			int e = errno;
+			snprintf(where, sizeof where, "mount %s", cell_str(cfg, m[i].target));
+			errno = e;
+			return where;
+		}
+	static const char *const dirs[] = { "/proc", "/box", "/work", "/tmp", "/dev/shm" };
+	for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+		snprintf(where, sizeof where, STAGING "%s", dirs[i]);
+		if (mkdir_parents(where) < 0 || (mkdir(where, 0755) < 0 && errno != EEXIST))
+			return "make folders";
+	}
+	if (mount("proc", STAGING "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		return "mount proc";
+	if (chdir(STAGING) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
+		return "pivot root";
+	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return "leave old root";
+	if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) < 0)
+		return "make root read-only";
+	return NULL;
+}
+
+/* ---- messages -------------------------------------------------------------------------------------------- */
+
+static void send_message(int control, struct cell_message *m, const int *fds, int nfds)
+{
+	m->magic = CELL_MAGIC;
+	struct iovec iov = { m, sizeof *m };
+	union {
+		struct cmsghdr h;
+		char buf[CMSG_SPACE(sizeof(int) * 4)];
+	} c;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	if (nfds) {
+		memset(&c, 0, sizeof c);
+		msg.msg_control = c.buf;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * nfds);
+		c.h.cmsg_level = SOL_SOCKET;
+		c.h.cmsg_type = SCM_RIGHTS;
+		c.h.cmsg_len = CMSG_LEN(sizeof(int) * nfds);
+		memcpy(CMSG_DATA(&c.h), fds, sizeof(int) * nfds);
+	}
+	while (sendmsg(control, &msg, MSG_NOSIGNAL) < 0)
+		if (errno != EINTR)
+			_exit(0); /* Go is gone */
+}
+
+void cell_fail_control(int control, const char *step, int err)
+{
+	struct cell_message m = { .kind = CELL_MSG_FAIL, .err = err };
+	snprintf(m.step, sizeof m.step, "%s", step);
+	send_message(control, &m, NULL, 0);
+}
+
+static int send_all(int fd, const void *p, size_t n)
+{
+	for (const char *c = p; n;) {
+		ssize_t w = send(fd, c, n, MSG_NOSIGNAL);
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return -1;
+		c += w;
+		n -= w;
+	}
+	return 0;
+}
+
+void cell_fail_ready(int request, const char *step, int err)
+{
+	struct cell_ready r = { .magic = CELL_MAGIC, .err = err ? err : EIO };
+	snprintf(r.step, sizeof r.step, "%s", step);
+	send_all(request, &r, sizeof r);
+	_exit(70);
+}
+
+/* ---- lock-down ------------------------------------------------------------------------------------------- */
+
+static int load_filter(const struct cell_config *cfg, uint32_t len, uint32_t off)
+{
+	struct sock_fprog prog = { .len = len, .filter = (void *)cell_str(cfg, off) };
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
+}
+
+static const char *drop_privileges(void)
+{
+	/* NOROOT, NO_SETUID_FIXUP and their locks, KEEP_CAPS locked off: nothing gives a capability back. */
+	if (prctl(PR_SET_SECUREBITS, 0x2f, 0, 0, 0) < 0)
+		return "lock securebits";
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	for (int c = 0; c < 64; c++)
+		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0) {
+			if (errno == EINVAL)
+				break; /* past the last capability this kernel knows */
+			return "drop bounding set";
+		}
+	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct d[2] = { { 0 } };
+	if (syscall(SYS_capset, &h, d) < 0)
+		return "drop capabilities";
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return "set no_new_privs";
+	return NULL;
+}
+
+static const char *lock_files(const struct cell_config *cfg)
+{
+	static char where[64];
+	struct { uint64_t fs, net, scope; } attr = { cfg->landlock_fs, cfg->landlock_net, cfg->landlock_scope };
+	struct { uint64_t access; int32_t fd; } __attribute__((packed)) rule;
+	if (!cfg->landlock_abi)
+		return NULL; /* Go decided and reports it */
+	/* struct sizes by ABI: 8 bytes to 3, 16 to 5, 24 from 6 (linux/landlock.h) */
+	size_t size = cfg->landlock_abi >= 6 ? 24 : cfg->landlock_abi >= 4 ? 16 : 8;
+	int set = syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+	if (set < 0)
+		return "create Landlock ruleset";
+	const struct cell_rule *r = (const void *)cell_str(cfg, cfg->rules);
+	for (uint32_t i = 0; i < cfg->nrules; i++) {
+		int fd = open(cell_str(cfg, r[i].path), O_PATH | O_CLOEXEC);
+		rule.access = r[i].access;
+		rule.fd = fd;
+		if (fd < 0 || syscall(SYS_landlock_add_rule, set, 1 /* LANDLOCK_RULE_PATH_BENEATH */, &rule, 0) < 0) {
+			int e = errno;
+			snprintf(where, sizeof where, "Landlock rule %s", cell_str(cfg, r[i].path));
+			errno = e;
+			return where;
+		}
+		close(fd);
+	}
+	if (syscall(SYS_landlock_restrict_self, set, 0) < 0)
+		return "enforce Landlock";
+	close(set);
+	return NULL;
+}
+
+static void limit(int what, uint64_t soft, uint64_t hard)
+{
+	struct rlimit now, want = { soft, hard };
+	/* A hard limit cannot be raised here, only lowered: never ask for more than there is. */
+	if (getrlimit(what, &now) == 0) {
+		if (want.rlim_max > now.rlim_max)
+			want.rlim_max = now.rlim_max;
+		if (want.rlim_cur > want.rlim_max)
+			want.rlim_cur = want.rlim_max;
+	}
+	setrlimit(what, &want);
+}
+
+/* ---- the two processes of a cell -------------------------------------------------------------------------- */
+
+/* Everything a cell needs that the launcher made for it. */
+struct parts {
+	int request[2], out[2], err[2]; /* [0]: Go's end of the request and the read ends */
+	int page_fd;			/* memfd of the page where the body execs, else -1 */
+	struct cell_page *page;
+	struct init_page *init;
+	struct cell_prepare want;
+};
+
+static int put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ssize_t n = strlen(text), w = write(fd, text, n);
+	int e = errno;
+	close(fd);
+	errno = e;
+	return w == n ? 0 : -1;
+}
+
+static const char *build_cell(const struct cell_config *cfg, const struct parts *p)
+{
+	char opt[128];
+	unsigned long f = MS_NOSUID | MS_NODEV | (cfg->flags & CELL_NATIVE ? 0 : MS_NOEXEC);
+	/* One file system behind the three writable folders, so that one limit bounds all of them. Its own four folders are ours. */
+	snprintf(opt, sizeof opt, "mode=0755,size=%llu,nr_inodes=%u", (unsigned long long)p->want.disk_bytes, p->want.inodes + 4);
+	if (mount("tmpfs", "/box", "tmpfs", f, opt) < 0)
+		return "mount work folder";
+	static const char *const pairs[][2] = { { "/box/work", "/work" }, { "/box/tmp", "/tmp" }, { "/box/shm", "/dev/shm" } };
+	for (int i = 0; i < 3; i++)
+		if (mkdir(pairs[i][0], 0700) < 0 || chown(pairs[i][0], cfg->host_uid, cfg->host_gid) < 0 ||
+		    mount(pairs[i][0], pairs[i][1], NULL, MS_BIND, NULL) < 0)
+			return "bind work folders";
+	if (umount2("/box", MNT_DETACH) < 0)
+		return "hide work file system";
+	/* subset=pid leaves nothing of the host in it; kernels before 5.8 do not know the option. */
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=ptraceable,subset=pid") < 0 &&
+	    (errno != EINVAL || mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2") < 0))
+		return "mount proc";
+	if (sethostname("sandbox", 7) < 0 || setdomainname("", 0) < 0)
+		return "set host name";
+	if (chdir("/work") < 0)
+		return "enter work folder";
+	return NULL;
+}
+
+/* The init: gives the program process its ids, closes /proc for writing, drops everything, reaps. */
+static _Noreturn void run_init(const struct cell_config *cfg, struct parts *p, pid_t child, int sync)
+{
+	char path[64], map[64], c;
+	const char *step = NULL;
+	if (read(sync, &c, 1) != 1)
+		goto reap; /* the child has said why */
+	snprintf(map, sizeof map, "%u %u 1\n", INSIDE_ID, cfg->host_uid);
+	snprintf(path, sizeof path, "/proc/%d/uid_map", child);
+	if (put(path, map) < 0)
+		step = "map user id";
+	snprintf(map, sizeof map, "%u %u 1\n", INSIDE_ID, cfg->host_gid);
+	snprintf(path, sizeof path, "/proc/%d/gid_map", child);
+	if (!step && put(path, map) < 0)
+		step = "map group id";
+	/* The program is the one to be killed for memory, never the init or the launcher. */
+	snprintf(path, sizeof path, "/proc/%d/oom_score_adj", child);
+	if (!step && put(path, "1000") < 0)
+		step = "make the program the victim";
+	if (!step && mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		step = "make proc read-only";
+	setgroups(0, NULL); /* refused to an ordinary user, whose groups then show as nobody's */
+	if (!step && (setresgid(cfg->host_gid, cfg->host_gid, cfg->host_gid) < 0 || setresuid(cfg->host_uid, cfg->host_uid, cfg->host_uid) < 0))
+		step = "leave root";
+	if (!step)
+		step = drop_privileges();
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (!step && (cfg->inner_len ? load_filter(cfg, cfg->inner_len, cfg->inner) : load_filter(cfg, cfg->outer_len, cfg->outer)) < 0)
+		step = "load the init's filter";
+	if (step)
+		cell_fail_ready(p->request[1], step, errno);
+	if (write(sync, "g", 1) != 1)
+		goto reap;
+reap:
+	close_range(0, ~0U, 0);
+	for (;;) {
+		int status;
+		struct rusage ru;
+		pid_t got = wait4(-1, &status, 0, &ru);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			_exit(1);
+		if (got != child)
+			continue;
+		struct statfs fs;
+		if (statfs("/work", &fs) == 0) {
+			p->init->disk_full = fs.f_bfree == 0 ? 1 : fs.f_ffree == 0 ? 2 : 0;
+			p->init->disk_used = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+			p->init->inodes_used = fs.f_files - fs.f_ffree;
+		}
+		getrusage(RUSAGE_CHILDREN, &ru);
+		p->init->cpu_us = (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000ULL + ru.ru_utime.tv_usec + ru.ru_stime.tv_usec;
+		p->init->maxrss_bytes = ru.ru_maxrss * 1024ULL;
+		p->init->status = status;
+		__atomic_store_n(&p->init->has_status, 1, __ATOMIC_RELEASE);
+		_exit(0); /* and the kernel kills whatever the program left behind */
+	}
+}
+
+static _Noreturn void run_program(const struct cell_config *cfg, struct parts *p, int sync, void (*enter)(struct cell *))
+{
+	char c;
+	const char *step;
+	int req = p->request[1];
+	munmap(p->init, sizeof *p->init);
+	/* After the mounts, so that the cell's own user namespace has no power over them. */
+	if (unshare(CLONE_NEWUSER) < 0)
+		cell_fail_ready(req, "unshare user namespace", errno);
+	if (write(sync, "u", 1) != 1 || read(sync, &c, 1) != 1)
+		_exit(70);
+	close(sync);
+	setsid();
+	setgroups(0, NULL);
+	if (setresgid(INSIDE_ID, INSIDE_ID, INSIDE_ID) < 0 || setresuid(INSIDE_ID, INSIDE_ID, INSIDE_ID) < 0)
+		cell_fail_ready(req, "become uid 1000", errno);
+	limit(RLIMIT_CORE, 0, 0);
+	limit(RLIMIT_MEMLOCK, 0, 0);
+	limit(RLIMIT_MSGQUEUE, 0, 0);
+	if ((step = drop_privileges()) || (step = lock_files(cfg)))
+		cell_fail_ready(req, step, errno);
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else its own /proc/self is closed to it; the init's stays closed */
+	struct cell cell = { .cfg = cfg, .page = p->page, .page_fd = p->page_fd, .request = req, .out = p->out[1], .err = p->err[1] };
+	enter(&cell);
+	_exit(70);
+}
+
+static _Noreturn void run_cell(const struct cell_config *cfg, struct parts *p, void (*enter)(struct cell *))
+{
+	int sync[2];
+	const char *step = build_cell(cfg, p);
+	if (!step && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sync) < 0)
+		step = "make cell socket";
+	if (step)
+		cell_fail_ready(p->request[1], step, errno);
+	if (cell_python_before_fork && cfg->flags & CELL_ZYGOTE)
+		cell_python_before_fork();
+	pid_t child = fork();
+	if (child < 0)
+		cell_fail_ready(p->request[1], "fork program process", errno);
+	if (child == 0) {
+		close(sync[0]);
+		run_program(cfg, p, sync[1], enter);
+	}
+	close(sync[1]);
+	run_init(cfg, p, child, sync[0]);
+}
+
+/* ---- the launcher's loop --------------------------------------------------------------------------------- */
+
+static pid_t clone_cell(int cgroup, int *pidfd)
+{
+	struct clone_args a = {
+		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	if (cgroup >= 0) {
+		a.flags |= CLONE_INTO_CGROUP;
+		a.cgroup = cgroup;
+	}
+	return syscall(SYS_clone3, &a, sizeof a);
+}
+
+struct running {
+	pid_t pid; /* 0: none */
+	int pidfd;
+	struct parts parts;
+};
+
+static void close_pair(int fd[2]) { close(fd[0]); close(fd[1]); }
+
+static void prepare(const struct cell_config *cfg, int control, const struct cell_prepare *want, int cgroup, struct running *run,
+		    void (*enter)(struct cell *))
+{
+	struct parts *p = &run->parts;
+	const char *step = NULL;
+	*p = (struct parts){ .page_fd = -1, .want = *want };
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, p->request) < 0) {
+		cell_fail_control(control, "make request socket", errno);
+		return;
+	}
+	if (pipe2(p->out, O_CLOEXEC) < 0) {
+		cell_fail_control(control, "make output pipes", errno);
+		close_pair(p->request);
+		return;
+	}
+	if (pipe2(p->err, O_CLOEXEC) < 0) {
+		cell_fail_control(control, "make output pipes", errno);
+		close_pair(p->request);
+		close_pair(p->out);
+		return;
+	}
+	p->init = share(sizeof *p->init);
+	if (cfg->flags & CELL_ZYGOTE) {
+		p->page = share(sizeof *p->page);
+	} else if ((p->page_fd = memfd_create("page", MFD_CLOEXEC)) >= 0 && ftruncate(p->page_fd, sizeof *p->page) == 0) {
+		p->page = mmap(NULL, sizeof *p->page, PROT_READ | PROT_WRITE, MAP_SHARED, p->page_fd, 0);
+		if (p->page == MAP_FAILED)
+			p->page = NULL;
+	}
+	if (!p->init || !p->page)
+		step = "share status page";
+	if (!step) {
+		pid_t pid = clone_cell(cgroup, &run->pidfd);
+		if (pid == 0) {
+			close(control);
+			if (cgroup >= 0)
+				close(cgroup);
+			close(p->request[0]);
+			close(p->out[0]);
+			close(p->err[0]);
+			run_cell(cfg, p, enter);
+		}
+		if (pid < 0)
+			step = "clone namespaces";
+		else
+			run->pid = pid;
+	}
+	if (step) {
+		cell_fail_control(control, step, errno);
+		if (p->init)
+			munmap(p->init, sizeof *p->init);
+		if (p->page)
+			munmap(p->page, sizeof *p->page);
+	} else {
+		struct cell_message m = { .kind = CELL_MSG_CELL, .pid = run->pid };
+		int fds[4] = { run->pidfd, p->request[0], p->out[0], p->err[0] };
+		send_message(control, &m, fds, 4);
+	}
+	close_pair(p->request);
+	close_pair(p->out);
+	close_pair(p->err);
+	if (p->page_fd >= 0)
+		close(p->page_fd);
+}
+
+static void report_death(int control, struct running *run)
+{
+	struct cell_message m = { .kind = CELL_MSG_DONE, .pid = run->pid };
+	struct init_page *i = run->parts.init;
+	struct cell_page *g = run->parts.page;
+	while (waitpid(run->pid, &m.init_status, 0) < 0 && errno == EINTR)
+		;
+	m.has_status = __atomic_load_n(&i->has_status, __ATOMIC_ACQUIRE);
+	m.status = i->status;
+	m.disk_full = i->disk_full;
+	m.disk_used = i->disk_used;
+	m.inodes_used = i->inodes_used;
+	m.cpu_us = i->cpu_us;
+	m.maxrss_bytes = i->maxrss_bytes;
+	m.steps = g->steps;
+	m.counted = g->counted;
+	m.steps_stopped = g->steps_stopped;
+	m.tamper = g->tamper;
+	m.denied = g->denied;
+	m.uncaught = g->uncaught;
+	m.refused_alloc = g->refused_alloc;
+	m.enospc = g->enospc;
+	m.enospc_kind = g->enospc_kind;
+	munmap(i, sizeof *i);
+	munmap(g, sizeof *g);
+	close(run->pidfd);
+	run->pid = 0;
+	send_message(control, &m, NULL, 0);
+}
+
+static ssize_t receive_prepare(int control, struct cell_prepare *want, int *cgroup)
+{
+	union {
+		struct cmsghdr h;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} c;
+	struct iovec iov = { want, sizeof *want };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = c.buf, .msg_controllen = sizeof c.buf };
+	ssize_t n = recvmsg(control, &msg, MSG_CMSG_CLOEXEC);
+	*cgroup = -1;
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(&msg); n > 0 && h; h = CMSG_NXTHDR(&msg, h))
+		if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS)
+			memcpy(cgroup, CMSG_DATA(h), sizeof(int));
+	return n;
+}
+
+void cell_serve(const struct cell_config *cfg, int control, void (*enter)(struct cell *))
+{
+	struct running run = { 0 };
+	struct cell_message up = { .kind = CELL_MSG_UP, .pid = getpid() };
+	fcntl(control, F_SETFD, FD_CLOEXEC);
+	send_message(control, &up, NULL, 0);
+	for (;;) {
+		struct pollfd fds[2] = { { control, POLLIN, 0 }, { run.pid ? run.pidfd : -1, POLLIN, 0 } };
+		if (poll(fds, 2, -1) < 0)
+			continue;
+		if (fds[1].revents)
+			report_death(control, &run);
+		if (fds[0].revents) {
+			struct cell_prepare want;
+			int cgroup;
+			ssize_t n = receive_prepare(control, &want, &cgroup);
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n <= 0)
+				_exit(0); /* Go is gone; the kernel kills the cells with us */
+			if (n != sizeof want || want.magic != CELL_MAGIC || run.pid)
+				cell_fail_control(control, "read prepare message", EPROTO);
+			else
+				prepare(cfg, control, &want, cgroup, &run, enter);
+			if (cgroup >= 0)
+				close(cgroup);
+		}
+	}
+}
+
+/* ---- in the program process ------------------------------------------------------------------------------ */
+
+static uint32_t count_caps(void)
+{
+	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct d[2] = { { 0 } };
+	uint32_t n = 0;
+	if (syscall(SYS_capget, &h, d) < 0)
+		return ~0U;
+	for (int i = 0; i < 2; i++)
+		n += __builtin_popcount(d[i].effective) + __builtin_popcount(d[i].permitted) + __builtin_popcount(d[i].inheritable);
+	for (int c = 0; c < 64; c++) {
+		int r = prctl(PR_CAPBSET_READ, c, 0, 0, 0);
+		if (r < 0)
+			break;
+		n += r; /* the ambient set is a subset of the permitted one */
+	}
+	return n;
+}
+
+void cell_ready(struct cell *c, int load_inner, const char *python)
+{
+	if (load_inner && load_filter(c->cfg, c->cfg->inner_len, c->cfg->inner) < 0)
+		cell_fail_ready(c->request, "load seccomp filter", errno);
+	struct cell_ready r = { .magic = CELL_MAGIC, .landlock_abi = c->cfg->landlock_abi };
+	r.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+	r.seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
+	r.uid = getuid();
+	r.gid = getgid();
+	r.euid = geteuid();
+	r.groups = getgroups(0, NULL);
+	r.caps = count_caps();
+	static const char *const names[7] = { "user", "mnt", "pid", "net", "ipc", "uts", "cgroup" };
+	for (int i = 0; i < 7; i++) {
+		char path[32];
+		struct stat st;
+		snprintf(path, sizeof path, "/proc/self/ns/%s", names[i]);
+		r.ns[i] = stat(path, &st) == 0 ? st.st_ino : 0;
+	}
+	snprintf(r.python, sizeof r.python, "%s", python);
+	if (send_all(c->request, &r, sizeof r) < 0)
+		_exit(0);
+}
+
+/* The request ends before it began when Go no longer wants the cell: leave without a word. */
+static void must_read(int fd, void *p, size_t n)
+{
+	for (char *c = p; n;) {
+		ssize_t r = read(fd, c, n);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			_exit(0);
+		c += r;
+		n -= r;
+	}
+}
+
+static char *read_string(int fd)
+{
+	uint32_t n;
+	must_read(fd, &n, sizeof n);
+	char *s = n < UINT32_MAX ? malloc((size_t)n + 1) : NULL;
+	if (!s)
+		cell_fail_ready(fd, "hold the request", ENOMEM);
+	must_read(fd, s, n);
+	s[n] = 0;
+	return s;
+}
+
+static char **read_strings(int fd, uint32_t n)
+{
+	char **v = calloc((size_t)n + 1, sizeof *v);
+	if (!v)
+		cell_fail_ready(fd, "hold the request", ENOMEM);
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = read_string(fd);
+	return v;
+}
+
+/* Names were checked by Go. O_EXCL and O_NOFOLLOW hold all the same: the folder is empty but for what this loop made. */
+static void write_program_file(int fd, char *name, uint32_t mode, uint64_t size)
+{
+	char buf[65536];
+	if (mkdir_parents(name) < 0)
+		cell_fail_ready(fd, "make a folder of the program", errno);
+	int out = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (out < 0)
+		cell_fail_ready(fd, "make a file of the program", errno);
+	while (size) {
+		size_t n = size < sizeof buf ? size : sizeof buf;
+		must_read(fd, buf, n);
+		if (write(out, buf, n) != (ssize_t)n)
+			cell_fail_ready(fd, "write a file of the program", errno);
+		size -= n;
+	}
+	close(out);
+}
+
+void cell_receive(struct cell *c)
+{
+	int fd = c->request;
+	struct cell_request *q = &c->req;
+	must_read(fd, q, sizeof *q);
+	if (q->magic != CELL_MAGIC)
+		cell_fail_ready(fd, "read the request", EPROTO);
+	c->args = read_strings(fd, q->nargs);
+	c->env = read_strings(fd, q->nenv);
+	c->files = calloc((size_t)q->nfiles + 1, sizeof *c->files);
+	if (!c->files)
+		cell_fail_ready(fd, "hold the request", ENOMEM);
+	for (uint32_t i = 0; i < q->nfiles; i++) {
+		char *name = read_string(fd);
+		uint64_t size;
+		must_read(fd, &c->files[i].mode, sizeof c->files[i].mode);
+		must_read(fd, &size, sizeof size);
+		write_program_file(fd, name, c->files[i].mode, size);
+		c->files[i].name = name;
+	}
+	int null = open("/dev/null", O_RDONLY);
+	if (null < 0 || dup2(null, 0) < 0 || dup2(c->out, 1) < 0 || dup2(c->err, 2) < 0)
+		cell_fail_ready(fd, "set standard streams", errno);
+	close_range(3, ~0U, 0);
+	/* Last, and the address space after everything else: the set-up must not run into the program's limits. */
+	if (q->nofile) limit(RLIMIT_NOFILE, q->nofile, q->nofile);
+	if (q->nproc) limit(RLIMIT_NPROC, q->nproc, q->nproc);
+	if (q->stack_bytes) limit(RLIMIT_STACK, q->stack_bytes, q->stack_bytes);
+	/* One second between the signal that can be handled and the kill that cannot. */
+	if (q->cpu_s) limit(RLIMIT_CPU, q->cpu_s, q->cpu_s + 1ULL);
+	if (q->fsize_bytes) limit(RLIMIT_FSIZE, q->fsize_bytes, q->fsize_bytes);
+	if (q->as_bytes) limit(RLIMIT_AS, q->as_bytes, q->as_bytes);
+}
+
+void cell_enter_python(struct cell *c)
+{
+	const struct cell_config *cfg = c->cfg;
+	char *argv[] = { "python3", NULL };
+	char *env[] = { "LD_PRELOAD=" CELL_SO, "PDLT_CELL=cell", NULL };
+	/* Move everything above the fixed numbers first, so that no move lands on a descriptor still needed. */
+	int req = fcntl(c->request, F_DUPFD, 16), out = fcntl(c->out, F_DUPFD, 16), err = fcntl(c->err, F_DUPFD, 16);
+	int page = fcntl(c->page_fd, F_DUPFD, 16);
+	int null = open("/dev/null", O_RDWR);
+	if (req < 0 || out < 0 || err < 0 || page < 0 || null < 0)
+		cell_fail_ready(c->request, "move descriptors", errno);
+	dup2(null, 0);
+	dup2(null, 1);
+	dup2(null, 2);
+	dup2(req, CELL_FD_REQUEST);
+	dup2(page, CELL_FD_PAGE);
+	dup2(out, CELL_FD_OUT);
+	dup2(err, CELL_FD_ERR);
+	fcntl(CELL_FD_CONFIG, F_SETFD, 0);
+	close(3);
+	close_range(CELL_FD_ERR + 1, ~0U, 0);
+	if (load_filter(cfg, cfg->outer_len, cfg->outer) < 0)
+		cell_fail_ready(CELL_FD_REQUEST, "load seccomp filter", errno);
+	execve(cell_str(cfg, cfg->interpreter), argv, env);
+	cell_fail_ready(CELL_FD_REQUEST, "start interpreter", errno);
+}
+
+void cell_enter_command(struct cell *c)
+{
+	if (load_filter(c->cfg, c->cfg->outer_len, c->cfg->outer) < 0)
+		cell_fail_ready(c->request, "load seccomp filter", errno);
+	cell_ready(c, 0, "");
+	cell_receive(c);
+	execve(c->args[0], c->args, c->env);
+	dprintf(2, "cannot execute %s: %s\n", c->args[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126); /* as a shell answers */
+}
