@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
@@ -11,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -41,31 +39,31 @@ func parseManifest(text []byte) ([]entry, error) {
 	if len(text) == 0 || text[len(text)-1] != '\n' {
 		return nil, errors.New("a truncated manifest")
 	}
-	var list []entry
-	sc := bufio.NewScanner(bytes.NewReader(text))
-	for sc.Scan() {
-		f := strings.SplitN(sc.Text(), " ", 4)
-		bad := fmt.Errorf("line %d: %.120q", len(list)+1, sc.Text())
-		if len(f) != 4 {
-			return nil, bad
-		}
-		size, err1 := strconv.ParseInt(f[1], 10, 64)
-		mode, err2 := strconv.ParseUint(f[2], 8, 12)
-		e := entry{f[0], size, fs.FileMode(mode), f[3]}
-		if err1 != nil || err2 != nil || size < 0 || mode > 0o777 || e.String() != sc.Text() ||
-			e.sum != "-" && !isDigest(e.sum) || !fs.ValidPath(e.path) || strings.Contains(e.path, `\`) || e.path == ManifestName ||
-			len(list) > 0 && list[len(list)-1].path >= e.path {
-			return nil, bad
+	list := make([]entry, 0, bytes.Count(text, []byte{'\n'}))
+	for line := range strings.Lines(string(text)) {
+		e, ok := parseEntry(line[:len(line)-1])
+		if !ok || len(list) > 0 && list[len(list)-1].path >= e.path {
+			return nil, fmt.Errorf("line %d: %.120q", len(list)+1, line)
 		}
 		list = append(list, e)
-	}
-	if err := sc.Err(); err != nil {
-		return nil, err
 	}
 	if list[0].path != "." || !list[0].dir() {
 		return nil, errors.New("no line for the root")
 	}
 	return list, nil
+}
+
+// parseEntry accepts exactly what [entry.String] writes. It is on the way of every start, so it makes no garbage.
+func parseEntry(line string) (e entry, ok bool) {
+	sum, rest, ok1 := strings.Cut(line, " ")
+	size, rest, ok2 := strings.Cut(rest, " ")
+	mode, name, ok3 := strings.Cut(rest, " ")
+	n, err1 := strconv.ParseUint(size, 10, 63)
+	m, err2 := strconv.ParseUint(mode, 8, 9)
+	e = entry{sum, int64(n), fs.FileMode(m), name}
+	return e, ok1 && ok2 && ok3 && err1 == nil && err2 == nil &&
+		(sum == "-" && n == 0 || isDigest(sum)) && (size[0] != '0' || size == "0") && len(mode) == 4 &&
+		fs.ValidPath(name) && name != ManifestName && !strings.ContainsAny(name, "\\\r\n")
 }
 
 // WriteManifest writes the manifest of the tree below root, makes the root read-only and returns the tree's digest, which is
@@ -237,12 +235,18 @@ func dirBit(e entry) fs.FileMode {
 
 // parents reports whether every entry's folder is listed before it; a manifest made by [WriteManifest] always is.
 func parents(list []entry) bool {
-	dirs := map[string]bool{}
+	dirs := map[string]bool{".": true}
 	for _, e := range list {
-		if e.path != "." && !dirs[path.Dir(e.path)] {
+		parent := "."
+		if i := strings.LastIndexByte(e.path, '/'); i > 0 {
+			parent = e.path[:i]
+		}
+		if !dirs[parent] {
 			return false
 		}
-		dirs[e.path] = e.dir()
+		if e.dir() {
+			dirs[e.path] = true
+		}
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -86,16 +87,16 @@ func Open(dir string) (*Pack, error) {
 		return nil, &Mismatch{name, err.Error(), "sorted lines of digest, size, mode and path"}
 	}
 
-	has := make(map[string]bool, len(p.entries))
-	for _, e := range p.entries {
-		has[e.path] = true
+	has := func(name string) bool {
+		_, ok := slices.BinarySearchFunc(p.entries, name, func(e entry, name string) int { return strings.Compare(e.path, name) })
+		return ok
 	}
 	for _, f := range []struct {
 		to   *string
 		name string
 	}{{&p.Version, versionName}, {&p.Platform, platformName}} {
 		text, err := os.ReadFile(filepath.Join(root, f.name))
-		if err != nil || !has[f.name] {
+		if err != nil || !has(f.name) {
 			return nil, &Mismatch{filepath.Join(root, f.name), reason(err), "one line of text, listed in the manifest"}
 		}
 		*f.to = strings.TrimSuffix(string(text), "\n")
@@ -118,7 +119,7 @@ func Open(dir string) (*Pack, error) {
 		{&p.Zoneinfo, "share/zoneinfo", false},
 		{&p.CellSO, "lib/cell.so", true},
 	} {
-		if !has[f.name] {
+		if !has(f.name) {
 			if f.optional {
 				continue
 			}
@@ -156,6 +157,10 @@ func kind(m os.FileMode) string {
 }
 
 func isDigest(s string) bool {
-	b, err := hex.DecodeString(s)
-	return err == nil && len(b) == sha256.Size && strings.ToLower(s) == s
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return len(s) == sha256.Size*2
 }
