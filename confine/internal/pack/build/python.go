@@ -115,7 +115,7 @@ func (b *builder) python(dir, platform, host string) error {
 	if err := unzip(dir); err != nil {
 		return err
 	}
-	if err := b.texts(dir, lib, platform, licence); err != nil {
+	if err := b.texts(dir, platform, data, licence); err != nil {
 		return err
 	}
 	return compile(dir, lib, filepath.Join(host, "bin", "python"+series))
@@ -273,7 +273,7 @@ func unzip(dir string) error {
 }
 
 // texts writes the version, the platform and the licence notices.
-func (b *builder) texts(dir, lib, platform, licence string) error {
+func (b *builder) texts(dir, platform, data, licence string) error {
 	to := filepath.Join(dir, "share", "licences")
 	own, err := fs.Sub(notices, "notices")
 	if err != nil {
@@ -283,7 +283,8 @@ func (b *builder) texts(dir, lib, platform, licence string) error {
 		return err
 	}
 	return errors.Join(
-		copyFile(filepath.Join(dir, lib, "LICENSE.txt"), filepath.Join(to, "cpython.txt"), false, false),
+		// The same text on every platform; the builds for Windows lack it.
+		copyFile(filepath.Join(data, "linux-amd64", "lib", "python"+series, "LICENSE.txt"), filepath.Join(to, "cpython.txt"), false, false),
 		copyFile(licence, filepath.Join(to, "go-embed-python.txt"), false, false),
 		copyFile(filepath.Join(b.root, "LICENSE"), filepath.Join(to, "pdlt.txt"), false, false),
 		writeFile(filepath.Join(dir, "VERSION"), strings.NewReader(pythonVersion+"\n"), 0o644),
