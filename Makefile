@@ -43,7 +43,8 @@ load: build ## bounded load and soak: what is left after many runs
 	go test -count=1 ./test/load
 bench: build ## measure beside a bare interpreter: one line each, "bench NAME VALUE"
 	go run ./test/bench
-dist: build ## interpreter packs for all platforms, and this machine's folder, as archives in dist/
+dist: build ## interpreter packs for all platforms as archives, and this machine's commands, in dist/
 	for p in $(PLATFORMS); do go run ./confine/internal/pack/build -os $${p%-*} -arch $${p#*-} -archive dist/pack-$$p.tar.zst || exit; done
+	for c in $$(go list -f '{{.Name}}:{{.Dir}}' ./cmd/... | sed -n 's/^main:.*\///p'); do cp bin/$$c dist/$$c-$$(go env GOOS)-$$(go env GOARCH) || exit; done
 clean: ## remove bin/ and dist/
 	if [ -e bin ]; then chmod -R u+w bin; fi && rm -rf bin dist
