@@ -55,6 +55,7 @@ func tally(in io.Reader, out io.Writer) bool {
 			outputs[name] = append(outputs[name], e.Output)
 		case "build-fail":
 			fmt.Fprintf(out, "FAIL %s: does not build\n%s", name, strings.Join(outputs[name], ""))
+			delete(outputs, name)
 		case "pass", "fail", "skip":
 			delete(running, name)
 			switch {
