@@ -28,7 +28,7 @@ lint: ## format, vet and staticcheck
 cross: ## build and vet everything, tests included, for the systems we may not be on
 	for os in darwin windows; do CGO_ENABLED=0 GOOS=$$os go vet ./... && CGO_ENABLED=0 GOOS=$$os go build -o /dev/null ./... && CGO_ENABLED=0 GOOS=$$os go test -c -o /dev/null ./... || exit; done
 test: build ## everything this machine can prove, with a count and the reasons of what was skipped
-	(go test -json ./... && go test -race -json $(RACE)) | go run ./test/tally
+	(go test -count=1 -json ./... && go test -count=1 -race -json $(RACE)) | go run ./test/tally
 race: ## the concurrent packages under the race detector
 	go test -race $(RACE)
 fuzz: ## every fuzz target for FUZZTIME
