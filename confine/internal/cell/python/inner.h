@@ -1,0 +1,71 @@
+/* inner.h: what the files of this folder share. */
+#ifndef PDLT_INNER_H
+#define PDLT_INNER_H
+
+#include "../cell.h"
+#include "py.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* What one process of ours knows. There is one interpreter and one GIL: no field needs a lock. */
+struct inner {
+	const struct cell_config *cfg;
+	struct cell_page *page; /* never NULL: a private page until a cell has its own */
+	int minor;		/* 10 … 14 */
+	bool counting;		/* this run counts its steps */
+	bool decided;		/* the request is known, so `counting` is final */
+	bool hints;		/* this run explains refusals */
+	pid_t pid;		/* of the program process once it runs the program, else 0 */
+	PyObject *modules;	/* the interpreter's own sys.modules, whatever the program puts in its place */
+	PyObject *sys_dict, *builtins;
+};
+extern HIDDEN struct inner in;
+
+/* watch.c: what the kernel refused. */
+HIDDEN void watch_allocations(void);
+
+/* provenance.c: which code is the standard library's. */
+
+/* provenance_install marks all code that exists now as trusted and takes over the loading of standard-library code.
+ * NULL, or the step that failed. */
+HIDDEN const char *provenance_install(void);
+/* provenance_trusts tells whether code was marked. */
+HIDDEN bool provenance_trusts(PyObject *code);
+/* provenance_park reads the code of modules that programs often import, so that a fork need not. */
+HIDDEN void provenance_park(void);
+
+/* steps.c */
+
+/* steps_install prepares what counting needs and costs nothing while it is off. NULL, or the step that failed. */
+HIDDEN const char *steps_install(void);
+/* steps_start counts from now on. NULL, or the step that failed. */
+HIDDEN const char *steps_start(uint64_t at_most);
+/* steps_may_make_code tells the audit hook that code is being made from code that the compiler made. */
+HIDDEN bool steps_may_make_code(void);
+/* steps_check ends the process with a tamper fact unless counting still works. */
+HIDDEN void steps_check(void);
+/* steps_forget drops the last verdict on a code object: its address may be used again. */
+HIDDEN void steps_forget(void);
+/* steps_own is true while our own code does what the audit hook refuses to a program. */
+extern HIDDEN bool steps_own;
+/* patch puts a function in the place of a built-in one, for every object that leads to it, made or yet to be made.
+ * f: a built-in function or method descriptor. Returns what was there, NULL if f is not what it should be. */
+typedef PyObject *(*any_function)(PyObject *, void *, Py_ssize_t, void *, void *);
+HIDDEN any_function patch(PyObject *f, const char *name, any_function with);
+
+/* hints.c */
+
+/* hints_install adds the audit hook, once. */
+HIDDEN const char *hints_install(void);
+/* hints_refuse raises the PermissionError of ours whose sentence starts with words and names what. */
+HIDDEN void hints_refuse(int kind, const char *words, const char *what);
+/* hints_dangerous_module tells whether a module could lead a program past the step counter. */
+HIDDEN bool hints_dangerous_module(const char *name);
+/* hints_raised tells whether exc is a PermissionError that hints_refuse made. */
+HIDDEN bool hints_raised(PyObject *exc);
+
+#endif
