@@ -119,8 +119,15 @@ static int on_import(PyObject *args)
 		return refuse_import(name);
 	if (!in.counting)
 		return 0;
-	if (hints_dangerous_module(leaf))
-		return refuse(CELL_DENIED_NONE, COUNTED, leaf);
+	if (hints_dangerous_module(leaf)) {
+		/* As if it were not there, which is what the standard library is prepared for. */
+		PyObject *text = PyUnicode_FromFormat("No module named '%s'", leaf);
+		if (text) {
+			PyErr_SetObject(PyExc_ModuleNotFoundError, text);
+			Py_DecRef(text);
+		}
+		return -1;
+	}
 	if (file && !has(CELL_NATIVE)) {
 		const char *home = cell_str(in.cfg, in.cfg->python_home);
 		size_t n = strlen(home);

@@ -56,6 +56,8 @@ extern HIDDEN bool steps_own;
  * f: a built-in function or method descriptor. Returns what was there, NULL if f is not what it should be. */
 typedef PyObject *(*any_function)(PyObject *, void *, Py_ssize_t, void *, void *);
 HIDDEN any_function patch(PyObject *f, const char *name, any_function with);
+/* takes_names tells whether a built-in function is called with names of arguments. */
+HIDDEN bool takes_names(PyObject *f);
 
 /* hints.c */
 

@@ -65,7 +65,7 @@ enum { Py_tp_call = 50, Py_tp_members = 72, T_PYSSIZET = 19, READONLY = 1 };
 #define Py_TPFLAGS_HAVE_VECTORCALL (1U << 11)
 #define PY_VECTORCALL_NARGS(n) ((Py_ssize_t)((n) & ~((size_t)1 << (8 * sizeof(size_t) - 1))))
 /* Include/cpython/pystate.h (also for PyEval_SetTrace), Include/compile.h */
-enum { PyTrace_CALL = 0, PyTrace_OPCODE = 7, Py_file_input = 257, Py_PRINT_RAW = 1 };
+enum { PyTrace_CALL = 0, PyTrace_OPCODE = 7, Py_file_input = 257, Py_eval_input = 258, Py_PRINT_RAW = 1 };
 
 typedef struct {
 	void *ctx;
@@ -87,7 +87,7 @@ PY_DATA int Py_NoSiteFlag, Py_UTF8Mode, Py_UnbufferedStdioFlag, Py_DontWriteByte
 PY_DATA PyObject _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
 PY_DATA PyTypeObject PyCode_Type, PyFrame_Type, PyFunction_Type, PyCFunction_Type, PyMethodDescr_Type, PyMemberDescr_Type, PyDict_Type, PyList_Type, PySet_Type, PyFrozenSet_Type, PySlice_Type, PyModule_Type, PyUnicode_Type, PyTuple_Type, PyLong_Type, PyBytes_Type;
 PY_DATA PyObject *PyExc_PermissionError, *PyExc_MemoryError, *PyExc_OSError, *PyExc_SystemExit, *PyExc_KeyboardInterrupt,
-	*PyExc_ImportError, *PyExc_TypeError, *PyExc_RuntimeError, *PyExc_Exception;
+	*PyExc_ImportError, *PyExc_TypeError, *PyExc_RuntimeError, *PyExc_ModuleNotFoundError, *PyExc_Exception;
 #define Py_None (&_Py_NoneStruct)
 #define Py_True (&_Py_TrueStruct)
 #define Py_False (&_Py_FalseStruct)
@@ -128,6 +128,8 @@ void PyEval_SetTrace(Py_tracefunc, PyObject *);
 void *PyEval_SaveThread(void);
 void PyEval_RestoreThread(void *);
 int PyGILState_Check(void);
+PyFrameObject *PyEval_GetFrame(void);
+int PyEval_MergeCompilerFlags(void *);
 PyObject *PyFrame_GetCode(PyFrameObject *);
 PyObject *PyMarshal_ReadObjectFromString(const char *, Py_ssize_t);
 void PyMem_GetAllocator(int, PyMemAllocatorEx *);

@@ -230,6 +230,11 @@ any_function patch(PyObject *f, const char *name, any_function with)
 	return was;
 }
 
+bool takes_names(PyObject *f)
+{
+	return (*(PyMethodDef **)((char *)f + 16))->ml_flags & METH_KEYWORDS;
+}
+
 /* One guard for each function that counting must keep from a program. */
 #define GUARDS(X)                          \
 	X(monitoring, use_tool_id)         \
