@@ -142,7 +142,8 @@ static int place(const struct cell_config *cfg, const struct cell_mount *m)
 	case CELL_MOUNT_BIND:
 		if (stat(from, &st) < 0)
 			return -1;
-		if (S_ISDIR(st.st_mode) ? mkdir(to, 0755) < 0 && errno != EEXIST : write_file(to, "", 0444) < 0)
+		/* A target inside an earlier, read-only bind exists already: it is covered, not made. */
+		if (access(to, F_OK) < 0 && (S_ISDIR(st.st_mode) ? mkdir(to, 0755) : write_file(to, "", 0444)) < 0)
 			return -1;
 		/* recursive: in a user namespace a bind must not uncover what the host mounted below */
 		if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
@@ -248,9 +249,10 @@ static int load_filter(const struct cell_config *cfg, uint32_t len, uint32_t off
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
 }
 
-static const char *drop_privileges(void)
+/* Become uid and gid for good: no capability is left and nothing gives one back. */
+static const char *drop_privileges(uint32_t uid, uint32_t gid)
 {
-	/* NOROOT, NO_SETUID_FIXUP and their locks, KEEP_CAPS locked off: nothing gives a capability back. */
+	/* NOROOT, NO_SETUID_FIXUP and their locks, KEEP_CAPS locked off. First, since it takes a capability that goes with the rest. */
 	if (prctl(PR_SET_SECUREBITS, 0x2f, 0, 0, 0) < 0)
 		return "lock securebits";
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -260,6 +262,11 @@ static const char *drop_privileges(void)
 				break; /* past the last capability this kernel knows */
 			return "drop bounding set";
 		}
+	setgroups(0, NULL); /* refused to an ordinary user, whose groups then show as nobody's */
+	if (setresgid(gid, gid, gid) < 0)
+		return "change group";
+	if (setresuid(uid, uid, uid) < 0)
+		return "change user";
 	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct d[2] = { { 0 } };
 	if (syscall(SYS_capset, &h, d) < 0)
@@ -383,11 +390,8 @@ static _Noreturn void run_init(const struct cell_config *cfg, struct parts *p, p
 		step = "make the program the victim";
 	if (!step && mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
 		step = "make proc read-only";
-	setgroups(0, NULL); /* refused to an ordinary user, whose groups then show as nobody's */
-	if (!step && (setresgid(cfg->host_gid, cfg->host_gid, cfg->host_gid) < 0 || setresuid(cfg->host_uid, cfg->host_uid, cfg->host_uid) < 0))
-		step = "leave root";
 	if (!step)
-		step = drop_privileges();
+		step = drop_privileges(cfg->host_uid, cfg->host_gid);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (!step && (cfg->inner_len ? load_filter(cfg, cfg->inner_len, cfg->inner) : load_filter(cfg, cfg->outer_len, cfg->outer)) < 0)
 		step = "load the init's filter";
@@ -435,13 +439,10 @@ static _Noreturn void run_program(const struct cell_config *cfg, struct parts *p
 		_exit(70);
 	close(sync);
 	setsid();
-	setgroups(0, NULL);
-	if (setresgid(INSIDE_ID, INSIDE_ID, INSIDE_ID) < 0 || setresuid(INSIDE_ID, INSIDE_ID, INSIDE_ID) < 0)
-		cell_fail_ready(req, "become uid 1000", errno);
 	limit(RLIMIT_CORE, 0, 0);
 	limit(RLIMIT_MEMLOCK, 0, 0);
 	limit(RLIMIT_MSGQUEUE, 0, 0);
-	if ((step = drop_privileges()) || (step = lock_files(cfg)))
+	if ((step = drop_privileges(INSIDE_ID, INSIDE_ID)) || (step = lock_files(cfg)))
 		cell_fail_ready(req, step, errno);
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else its own /proc/self is closed to it; the init's stays closed */
 	struct cell cell = { .cfg = cfg, .page = p->page, .page_fd = p->page_fd, .request = req, .out = p->out[1], .err = p->err[1] };
