@@ -85,7 +85,7 @@ struct _inittab {
 PY_DATA struct _inittab *PyImport_Inittab;
 PY_DATA int Py_NoSiteFlag, Py_UTF8Mode, Py_UnbufferedStdioFlag, Py_DontWriteBytecodeFlag, Py_NoUserSiteDirectory;
 PY_DATA PyObject _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
-PY_DATA PyTypeObject PyCode_Type, PyFrame_Type, PyFunction_Type, PyCFunction_Type, PyMethodDescr_Type, PyMemberDescr_Type, PyDict_Type, PyList_Type, PySet_Type, PyFrozenSet_Type, PySlice_Type, PyModule_Type, PyUnicode_Type, PyTuple_Type, PyLong_Type, PyBytes_Type;
+PY_DATA PyTypeObject PyCode_Type, PyFrame_Type, PyFunction_Type, PyCFunction_Type, PyMethodDescr_Type, PyMemberDescr_Type, PyGetSetDescr_Type, PyDict_Type, PyList_Type, PySet_Type, PyFrozenSet_Type, PySlice_Type, PyModule_Type, PyUnicode_Type, PyTuple_Type, PyLong_Type, PyBytes_Type;
 PY_DATA PyObject *PyExc_PermissionError, *PyExc_MemoryError, *PyExc_OSError, *PyExc_SystemExit, *PyExc_KeyboardInterrupt,
 	*PyExc_ImportError, *PyExc_TypeError, *PyExc_RuntimeError, *PyExc_ModuleNotFoundError, *PyExc_Exception;
 #define Py_None (&_Py_NoneStruct)

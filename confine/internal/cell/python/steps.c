@@ -481,6 +481,33 @@ const char *steps_install(void)
 	return NULL;
 }
 
+static int refuse_switch(PyObject *self, PyObject *value, void *closure)
+{
+	(void)self, (void)value, (void)closure;
+	hints_refuse(CELL_DENIED_NONE, "this switch is off while steps are counted", "frame.f_trace_opcodes");
+	return -1;
+}
+
+/* The switch for instruction events of one frame becomes one that a program may read but not set. 3.10 and 3.11 count through
+ * it; in later versions it takes a frame's code away from sys.monitoring's other tools (seen in 3.13.0 and 3.14.6). It is a
+ * member or a pair of functions; either way its definition is patched as those of functions are. */
+static const char *guard_frames(void)
+{
+	PyObject *d = attribute((PyObject *)&PyFrame_Type, "f_trace_opcodes");
+	char *def = d ? *(char **)((char *)d + 40) : NULL; /* as in method descriptors */
+	uintptr_t page = sysconf(_SC_PAGESIZE), from = (uintptr_t)def & -page;
+	if (!def || mprotect((void *)from, 2 * page, PROT_READ | PROT_WRITE) < 0)
+		return "guard frame.f_trace_opcodes";
+	if (exactly(d, &PyMemberDescr_Type) && !strcmp(((PyMemberDef *)def)->name, "f_trace_opcodes"))
+		((PyMemberDef *)def)->flags |= READONLY;
+	else if (exactly(d, &PyGetSetDescr_Type) && !strcmp(((PyGetSetDef *)def)->name, "f_trace_opcodes"))
+		((PyGetSetDef *)def)->set = refuse_switch;
+	else
+		return "guard frame.f_trace_opcodes";
+	Py_DecRef(d);
+	return NULL;
+}
+
 const char *steps_start(uint64_t at_most)
 {
 	limit = UINT64_MAX;
@@ -490,17 +517,11 @@ const char *steps_start(uint64_t at_most)
 		if (step)
 			return step;
 	} else {
-		/* The switch that arms a frame becomes one that a program may read but not write: a member's definition, patched as
-		 * functions are. Descriptors keep it where method descriptors keep theirs. */
-		PyObject *member = attribute((PyObject *)&PyFrame_Type, "f_trace_opcodes");
-		PyMemberDef *def = member && exactly(member, &PyMemberDescr_Type) ? *(PyMemberDef **)((char *)member + 40) : NULL;
-		uintptr_t page = sysconf(_SC_PAGESIZE), from = (uintptr_t)def & -page;
-		if (!def || strcmp(def->name, "f_trace_opcodes") || mprotect((void *)from, 2 * page, PROT_READ | PROT_WRITE) < 0)
-			return "guard frame.f_trace_opcodes";
-		def->flags |= READONLY;
-		Py_DecRef(member);
 		set_trace(trace);
 	}
+	const char *step = guard_frames();
+	if (step)
+		return step;
 	probe_cost = run_probe();
 	if (!probe_cost)
 		return "see the step counter count";

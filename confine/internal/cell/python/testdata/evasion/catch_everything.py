@@ -1,0 +1,9 @@
+"""An endless loop inside handlers."""
+while True:
+    try:
+        while True:
+            pass
+    except BaseException:
+        continue
+    finally:
+        pass

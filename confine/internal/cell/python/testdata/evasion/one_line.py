@@ -1,0 +1,2 @@
+"""An endless loop of one line."""
+while True: pass

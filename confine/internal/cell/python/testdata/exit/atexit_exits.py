@@ -1,0 +1,4 @@
+import atexit, sys
+atexit.register(print, "last")
+atexit.register(sys.exit, 5)
+atexit.register(print, "first")

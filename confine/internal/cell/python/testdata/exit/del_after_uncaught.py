@@ -1,0 +1,7 @@
+class A:
+    def __del__(self):
+        print("del")
+def f():
+    a = A()
+    1 / 0
+f()

@@ -1,0 +1,4 @@
+class A:
+    def __del__(self):
+        raise ValueError("in del")
+a = A()

@@ -1,0 +1,4 @@
+try:
+    exit(3)
+except NameError as e:
+    print(e)

@@ -1,0 +1,3 @@
+class E(SystemExit):
+    pass
+raise E(7)

@@ -1,0 +1,2 @@
+import multiprocessing, subprocess, os
+print(os.getpid() > 0)

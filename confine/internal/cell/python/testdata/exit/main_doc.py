@@ -1,0 +1,2 @@
+"""The doc."""
+print(__doc__)

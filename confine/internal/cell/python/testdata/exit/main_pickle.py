@@ -1,0 +1,4 @@
+import pickle
+class A:
+    pass
+print(type(pickle.loads(pickle.dumps(A()))) is A)

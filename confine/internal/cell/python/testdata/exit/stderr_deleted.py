@@ -1,0 +1,3 @@
+import sys
+del sys.stderr
+1 / 0

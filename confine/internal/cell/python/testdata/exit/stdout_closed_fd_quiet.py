@@ -1,0 +1,2 @@
+import os, sys
+os.close(1)

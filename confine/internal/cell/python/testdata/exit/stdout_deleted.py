@@ -1,0 +1,3 @@
+import sys
+del sys.stdout
+print("x")

@@ -1,0 +1,2 @@
+print("\udce9")
+print("\ud800")

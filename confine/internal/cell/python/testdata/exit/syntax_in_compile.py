@@ -1,0 +1,1 @@
+compile("def f(:", "other.py", "exec")

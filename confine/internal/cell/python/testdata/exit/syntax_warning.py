@@ -1,0 +1,3 @@
+x = 1
+if x is 1:
+    print("\d")

@@ -1,0 +1,3 @@
+import tempfile
+t = tempfile.NamedTemporaryFile(dir=".")
+d = tempfile.TemporaryDirectory(dir=".")

@@ -1,0 +1,6 @@
+import threading, time
+def f():
+    time.sleep(0.1)
+    print("thread")
+threading.Thread(target=f).start()
+print("main")

@@ -1,0 +1,4 @@
+import os
+os.mkdir("sub")
+os.chdir("sub")
+1 / 0

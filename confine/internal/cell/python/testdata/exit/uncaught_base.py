@@ -1,0 +1,3 @@
+class B(BaseException):
+    pass
+raise B("b")

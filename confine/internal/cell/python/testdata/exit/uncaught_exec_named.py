@@ -1,0 +1,1 @@
+exec(compile("def f():\n    1/0\nf()", "mine.py", "exec"))

@@ -1,0 +1,4 @@
+def f(n):
+    if n: f(n - 1)
+    raise ValueError("deep")
+f(30)

@@ -1,0 +1,4 @@
+class E(Exception):
+    pass
+E.__module__ = "x.y"
+raise E("m")

@@ -1,0 +1,3 @@
+import os
+os.remove("program.py")
+1 / 0
