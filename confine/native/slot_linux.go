@@ -56,7 +56,7 @@ type slot struct {
 // config builds what the launcher of a slot is told.
 func (c *confiner) config(key slotKey, uid uint32) (cell.Config, error) {
 	p := key.policy
-	cfg := cell.Config{HostUID: uid, HostGID: uid, LandlockABI: uint32(c.abi), HashSeed: c.options.HashSeed, Tier: p.Name}
+	cfg := cell.Config{HostUID: uid, HostGID: uid, LandlockABI: uint32(c.abi), HashSeed: c.options.HashSeed, Tier: p.Name, Env: fixedEnv}
 	if cfg.Tier == "" {
 		cfg.Tier = "this policy"
 	}

@@ -27,6 +27,10 @@ enum { CELL_FD_REQUEST = 5, CELL_FD_PAGE = 6, CELL_FD_OUT = 7, CELL_FD_ERR = 8 }
 /* Where the helper that python.c lives in is bound inside the root. */
 #define CELL_SO "/lib/pdlt-cell.so"
 
+/* The current directory of every program, and the file that a program of one source is called. */
+#define CELL_WORK "/work"
+#define CELL_PROGRAM "program.py"
+
 /* ---- configuration: one read-only memfd per launcher, written by Go ------------------------------------- */
 
 enum {
@@ -69,7 +73,7 @@ struct cell_config {
 	uint32_t stdlib;	      /* offset: standard library folder inside the root, e.g. /python/lib/python3.14 */
 	uint32_t tier;		      /* offset: the words refusals name, e.g. "tier MINIMAL" or "this policy" */
 	uint32_t hash_seed;	      /* offset: "0" … "4294967295" or "random" */
-	uint32_t nproc;		      /* RLIMIT_NPROC for the set-up (a request may lower it) */
+	uint32_t env;		      /* offset: every program's environment, strings one after the other, then an empty one */
 };
 
 /* ---- control socket (SOCK_SEQPACKET): Go <-> launcher --------------------------------------------------- */
@@ -193,5 +197,6 @@ _Noreturn void cell_enter_command(struct cell *c);
 /* python.c; absent in the Go binary, where no interpreter lives in the launcher. */
 __attribute__((weak)) void cell_python_before_fork(void);
 __attribute__((weak)) void cell_python_after_fork(void);
+__attribute__((weak)) void cell_python_after_fork_parent(void);
 
 #endif

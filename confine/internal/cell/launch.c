@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
@@ -44,12 +45,14 @@
 
 enum { INSIDE_ID = 1000 }; /* uid and gid of every program: an ordinary user, never 0 */
 
-/* The init's own page, shared with the launcher and unmapped in the program process before it reads anything. */
-struct init_page {
+/* What the init says of the program's end. The init shares the launcher's memory, so this is simply there; the program process is
+ * a copy and cannot reach it. One cell at a time, so one of each is enough. */
+static struct {
 	int32_t has_status, status;
 	uint32_t disk_full;
 	uint64_t disk_used, inodes_used, cpu_us, maxrss_bytes;
-};
+} ended;
+static char init_stack[64 << 10] __attribute__((aligned(16)));
 
 static void *share(size_t size)
 {
@@ -327,7 +330,6 @@ struct parts {
 	int request[2], out[2], err[2]; /* [0]: Go's end of the request and the read ends */
 	int page_fd;			/* memfd of the page where the body execs, else -1 */
 	struct cell_page *page;
-	struct init_page *init;
 	struct cell_prepare want;
 };
 
@@ -369,6 +371,48 @@ static const char *build_cell(const struct cell_config *cfg, const struct parts 
 	return NULL;
 }
 
+/* Before it reaps the init loads a filter of its own, much smaller than the program's: it only waits, looks and leaves. */
+static int filter_init(void)
+{
+#if defined(__x86_64__)
+	const uint32_t arch = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+	const uint32_t arch = AUDIT_ARCH_AARCH64;
+#elif defined(__riscv)
+	const uint32_t arch = AUDIT_ARCH_RISCV64;
+#endif
+	static const uint32_t calls[] = { SYS_wait4, SYS_statfs, SYS_getrusage, SYS_exit_group, SYS_close_range, SYS_restart_syscall, SYS_rt_sigreturn };
+	enum { N = sizeof calls / sizeof *calls };
+	struct sock_filter f[N + 5];
+	int n = 0;
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
+	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arch, 0, N + 1);
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (int i = 0; i < N; i++)
+		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i], N - i, 0);
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog prog = { .len = n, .filter = f };
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
+}
+
+/* A system call that leaves errno alone: errno is the launcher's, which runs again once the init only reaps. */
+static long quiet(long nr, long a, long b, long c, long d)
+{
+#if defined(__x86_64__)
+	long r;
+	register long r10 __asm__("r10") = d;
+	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
+	return r;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = nr, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c, x3 __asm__("x3") = d;
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+	return x0;
+#else
+#error "no system call for this processor"
+#endif
+}
+
 /* The init: gives the program process its ids, closes /proc for writing, drops everything, reaps. */
 static _Noreturn void run_init(const struct cell_config *cfg, struct parts *p, pid_t child, int sync)
 {
@@ -393,36 +437,37 @@ static _Noreturn void run_init(const struct cell_config *cfg, struct parts *p, p
 	if (!step)
 		step = drop_privileges(cfg->host_uid, cfg->host_gid);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	if (!step && (cfg->inner_len ? load_filter(cfg, cfg->inner_len, cfg->inner) : load_filter(cfg, cfg->outer_len, cfg->outer)) < 0)
-		step = "load the init's filter";
 	if (step)
 		cell_fail_ready(p->request[1], step, errno);
 	if (write(sync, "g", 1) != 1)
 		goto reap;
+	if (filter_init() < 0)
+		_exit(70); /* which kills the program process before it could say that it is ready */
 reap:
-	close_range(0, ~0U, 0);
+	/* Closes the launcher's sync pipe too: from here on it runs, and nothing of libc may be used. */
+	quiet(SYS_close_range, 0, ~0U, 0, 0);
 	for (;;) {
 		int status;
 		struct rusage ru;
-		pid_t got = wait4(-1, &status, 0, &ru);
-		if (got < 0 && errno == EINTR)
+		struct statfs fs;
+		long got = quiet(SYS_wait4, -1, (long)&status, 0, (long)&ru);
+		if (got == -EINTR)
 			continue;
 		if (got < 0)
-			_exit(1);
+			quiet(SYS_exit_group, 1, 0, 0, 0);
 		if (got != child)
 			continue;
-		struct statfs fs;
-		if (statfs("/work", &fs) == 0) {
-			p->init->disk_full = fs.f_bfree == 0 ? 1 : fs.f_ffree == 0 ? 2 : 0;
-			p->init->disk_used = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
-			p->init->inodes_used = fs.f_files - fs.f_ffree;
+		if (quiet(SYS_statfs, (long)"/work", (long)&fs, 0, 0) == 0) {
+			ended.disk_full = fs.f_bfree == 0 ? 1 : fs.f_ffree == 0 ? 2 : 0;
+			ended.disk_used = (fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+			ended.inodes_used = fs.f_files - fs.f_ffree;
 		}
-		getrusage(RUSAGE_CHILDREN, &ru);
-		p->init->cpu_us = (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000ULL + ru.ru_utime.tv_usec + ru.ru_stime.tv_usec;
-		p->init->maxrss_bytes = ru.ru_maxrss * 1024ULL;
-		p->init->status = status;
-		__atomic_store_n(&p->init->has_status, 1, __ATOMIC_RELEASE);
-		_exit(0); /* and the kernel kills whatever the program left behind */
+		quiet(SYS_getrusage, RUSAGE_CHILDREN, (long)&ru, 0, 0);
+		ended.cpu_us = (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000ULL + ru.ru_utime.tv_usec + ru.ru_stime.tv_usec;
+		ended.maxrss_bytes = ru.ru_maxrss * 1024ULL;
+		ended.status = status;
+		__atomic_store_n(&ended.has_status, 1, __ATOMIC_RELEASE);
+		quiet(SYS_exit_group, 0, 0, 0, 0); /* and the kernel kills whatever the program left behind */
 	}
 }
 
@@ -431,7 +476,6 @@ static _Noreturn void run_program(const struct cell_config *cfg, struct parts *p
 	char c;
 	const char *step;
 	int req = p->request[1];
-	munmap(p->init, sizeof *p->init);
 	/* After the mounts, so that the cell's own user namespace has no power over them. */
 	if (unshare(CLONE_NEWUSER) < 0)
 		cell_fail_ready(req, "unshare user namespace", errno);
@@ -450,9 +494,28 @@ static _Noreturn void run_program(const struct cell_config *cfg, struct parts *p
 	_exit(70);
 }
 
-static _Noreturn void run_cell(const struct cell_config *cfg, struct parts *p, void (*enter)(struct cell *))
+struct birth { /* what the init is started with */
+	const struct cell_config *cfg;
+	struct parts *parts;
+	void (*enter)(struct cell *);
+	int control, cgroup;
+};
+
+/* Where the program process leaves the init's stack: an interpreter measures its own by the one it was started on. */
+static void *main_stack[5];
+static int program_sync;
+
+static void run_cell(struct birth *b)
 {
+	const struct cell_config *cfg = b->cfg;
+	struct parts *p = b->parts;
 	int sync[2];
+	close(b->control);
+	if (b->cgroup >= 0)
+		close(b->cgroup);
+	close(p->request[0]);
+	close(p->out[0]);
+	close(p->err[0]);
 	const char *step = build_cell(cfg, p);
 	if (!step && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sync) < 0)
 		step = "make cell socket";
@@ -461,30 +524,85 @@ static _Noreturn void run_cell(const struct cell_config *cfg, struct parts *p, v
 	if (cell_python_before_fork && cfg->flags & CELL_ZYGOTE)
 		cell_python_before_fork();
 	pid_t child = fork();
-	if (child < 0)
-		cell_fail_ready(p->request[1], "fork program process", errno);
 	if (child == 0) {
 		close(sync[0]);
-		run_program(cfg, p, sync[1], enter);
+		program_sync = sync[1];
+		__builtin_longjmp(main_stack, 1);
 	}
+	if (cell_python_after_fork_parent && cfg->flags & CELL_ZYGOTE)
+		cell_python_after_fork_parent();
+	if (child < 0)
+		cell_fail_ready(p->request[1], "fork program process", errno);
 	close(sync[1]);
 	run_init(cfg, p, child, sync[0]);
 }
 
 /* ---- the launcher's loop --------------------------------------------------------------------------------- */
 
-static pid_t clone_cell(int cgroup, int *pidfd)
+/* clone3 into fn on a stack of its own: the child shares the launcher's memory and not its return address. */
+static long clone_onto(struct clone_args *a, void (*fn)(struct birth *), struct birth *arg)
 {
+#if defined(__x86_64__)
+	register void *r12 __asm__("r12") = (void *)fn;
+	register void *r13 __asm__("r13") = arg;
+	long r;
+	__asm__ volatile("syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\txor %%ebp, %%ebp\n\tmov %%r13, %%rdi\n\tcall *%%r12\n\thlt\n1:"
+			 : "=a"(r)
+			 : "a"((long)SYS_clone3), "D"(a), "S"(sizeof *a), "r"(r12), "r"(r13)
+			 : "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = SYS_clone3, x0 __asm__("x0") = (long)a, x1 __asm__("x1") = sizeof *a;
+	register void *x19 __asm__("x19") = (void *)fn;
+	register void *x20 __asm__("x20") = arg;
+	__asm__ volatile("svc 0\n\tcbnz x0, 1f\n\tmov x29, xzr\n\tmov x0, x20\n\tblr x19\n\tbrk 0\n1:"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x19), "r"(x20)
+			 : "memory");
+	long r = x0;
+#endif
+	if (r < 0) {
+		errno = -r;
+		return -1;
+	}
+	return r;
+}
+
+/* The init shares the launcher's memory (CLONE_VM): the cost of a second copy of the interpreter is most of what a cell would cost. The launcher
+ * sleeps until the init says, by closing its end of done, that it no longer uses what the two share. */
+static pid_t clone_cell(struct birth *b, int *pidfd)
+{
+	static struct birth *born;
+	static int done[2];
+	born = b;
+	if (__builtin_setjmp(main_stack)) { /* in the program process: a copy made while the launcher slept in read below */
+		close(done[0]);
+		close(done[1]);
+		run_program(born->cfg, born->parts, program_sync, born->enter);
+	}
 	struct clone_args a = {
-		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PIDFD,
+		.flags = CLONE_VM | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PIDFD,
 		.pidfd = (uint64_t)(uintptr_t)pidfd,
 		.exit_signal = SIGCHLD,
+		.stack = (uint64_t)(uintptr_t)init_stack,
+		.stack_size = sizeof init_stack,
 	};
-	if (cgroup >= 0) {
+	if (b->cgroup >= 0) {
 		a.flags |= CLONE_INTO_CGROUP;
-		a.cgroup = cgroup;
+		a.cgroup = b->cgroup;
 	}
-	return syscall(SYS_clone3, &a, sizeof a);
+	if (pipe2(done, O_CLOEXEC) < 0)
+		return -1;
+	pid_t pid = clone_onto(&a, run_cell, b);
+	int e = errno;
+	close(done[1]);
+	if (pid > 0) {
+		char c;
+		while (read(done[0], &c, 1) < 0 && errno == EINTR)
+			;
+	}
+	close(done[0]);
+	errno = e;
+	return pid;
 }
 
 struct running {
@@ -516,7 +634,7 @@ static void prepare(const struct cell_config *cfg, int control, const struct cel
 		close_pair(p->out);
 		return;
 	}
-	p->init = share(sizeof *p->init);
+	memset(&ended, 0, sizeof ended);
 	if (cfg->flags & CELL_ZYGOTE) {
 		p->page = share(sizeof *p->page);
 	} else if ((p->page_fd = memfd_create("page", MFD_CLOEXEC)) >= 0 && ftruncate(p->page_fd, sizeof *p->page) == 0) {
@@ -524,19 +642,11 @@ static void prepare(const struct cell_config *cfg, int control, const struct cel
 		if (p->page == MAP_FAILED)
 			p->page = NULL;
 	}
-	if (!p->init || !p->page)
+	if (!p->page)
 		step = "share status page";
 	if (!step) {
-		pid_t pid = clone_cell(cgroup, &run->pidfd);
-		if (pid == 0) {
-			close(control);
-			if (cgroup >= 0)
-				close(cgroup);
-			close(p->request[0]);
-			close(p->out[0]);
-			close(p->err[0]);
-			run_cell(cfg, p, enter);
-		}
+		struct birth birth = { cfg, p, enter, control, cgroup };
+		pid_t pid = clone_cell(&birth, &run->pidfd);
 		if (pid < 0)
 			step = "clone namespaces";
 		else
@@ -544,8 +654,6 @@ static void prepare(const struct cell_config *cfg, int control, const struct cel
 	}
 	if (step) {
 		cell_fail_control(control, step, errno);
-		if (p->init)
-			munmap(p->init, sizeof *p->init);
 		if (p->page)
 			munmap(p->page, sizeof *p->page);
 	} else {
@@ -563,17 +671,16 @@ static void prepare(const struct cell_config *cfg, int control, const struct cel
 static void report_death(int control, struct running *run)
 {
 	struct cell_message m = { .kind = CELL_MSG_DONE, .pid = run->pid };
-	struct init_page *i = run->parts.init;
 	struct cell_page *g = run->parts.page;
 	while (waitpid(run->pid, &m.init_status, 0) < 0 && errno == EINTR)
 		;
-	m.has_status = __atomic_load_n(&i->has_status, __ATOMIC_ACQUIRE);
-	m.status = i->status;
-	m.disk_full = i->disk_full;
-	m.disk_used = i->disk_used;
-	m.inodes_used = i->inodes_used;
-	m.cpu_us = i->cpu_us;
-	m.maxrss_bytes = i->maxrss_bytes;
+	m.has_status = __atomic_load_n(&ended.has_status, __ATOMIC_ACQUIRE);
+	m.status = ended.status;
+	m.disk_full = ended.disk_full;
+	m.disk_used = ended.disk_used;
+	m.inodes_used = ended.inodes_used;
+	m.cpu_us = ended.cpu_us;
+	m.maxrss_bytes = ended.maxrss_bytes;
 	m.steps = g->steps;
 	m.counted = g->counted;
 	m.steps_stopped = g->steps_stopped;
@@ -583,7 +690,6 @@ static void report_death(int control, struct running *run)
 	m.refused_alloc = g->refused_alloc;
 	m.enospc = g->enospc;
 	m.enospc_kind = g->enospc_kind;
-	munmap(i, sizeof *i);
 	munmap(g, sizeof *g);
 	close(run->pidfd);
 	run->pid = 0;

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 	"unsafe"
 )
 
@@ -63,6 +64,7 @@ type Config struct {
 	Rules                                  []Rule
 	Outer, Inner                           Filter
 	Interpreter, PythonHome, Stdlib, Tier  string
+	Env                                    []string // of every program
 	HashSeed                               string
 }
 
@@ -78,7 +80,7 @@ type header struct {
 	OuterLen, Outer                        uint32
 	InnerLen, Inner                        uint32
 	Interpreter, PythonHome, Stdlib, Tier  uint32
-	HashSeed, NProc                        uint32
+	HashSeed, Env                          uint32
 }
 
 // Encode lays the configuration out as struct cell_config with its tables and strings behind it.
@@ -90,18 +92,19 @@ func (c Config) Encode() []byte {
 	outer := rules + 16*len(c.Rules)
 	inner := outer + 8*len(c.Outer)
 	text := inner + 8*len(c.Inner)
-	var strings bytes.Buffer
+	var texts bytes.Buffer
 	str := func(s string) uint32 {
-		off := text + strings.Len()
-		strings.WriteString(s)
-		strings.WriteByte(0)
+		off := text + texts.Len()
+		texts.WriteString(s)
+		texts.WriteByte(0)
 		return uint32(off)
 	}
 	h = header{Magic: magic, Flags: c.Flags, HostUID: c.HostUID, HostGID: c.HostGID, LandlockABI: c.LandlockABI,
 		LandlockFS: c.LandlockFS, LandlockNet: c.LandlockNet, LandlockScope: c.LandlockScope,
 		NMounts: uint32(len(c.Mounts)), Mounts: uint32(mounts), NRules: uint32(len(c.Rules)), Rules: uint32(rules),
 		OuterLen: uint32(len(c.Outer)), Outer: uint32(outer), InnerLen: uint32(len(c.Inner)), Inner: uint32(inner),
-		Interpreter: str(c.Interpreter), PythonHome: str(c.PythonHome), Stdlib: str(c.Stdlib), Tier: str(c.Tier), HashSeed: str(c.HashSeed)}
+		Interpreter: str(c.Interpreter), PythonHome: str(c.PythonHome), Stdlib: str(c.Stdlib), Tier: str(c.Tier), HashSeed: str(c.HashSeed),
+		Env: str(strings.Join(c.Env, "\x00") + "\x00")}
 	var tables bytes.Buffer
 	put := func(v any) { _ = binary.Write(&tables, binary.NativeEndian, v) } // a bytes.Buffer never fails
 	for _, m := range c.Mounts {
@@ -113,11 +116,11 @@ func (c Config) Encode() []byte {
 	}
 	put([]uint64(c.Outer))
 	put([]uint64(c.Inner))
-	h.Size = uint32(text + strings.Len())
+	h.Size = uint32(text + texts.Len())
 	var out bytes.Buffer
 	_ = binary.Write(&out, binary.NativeEndian, h)
 	out.Write(tables.Bytes())
-	out.Write(strings.Bytes())
+	out.Write(texts.Bytes())
 	return out.Bytes()
 }
 

@@ -109,6 +109,7 @@ wchar_t *Py_DecodeLocale(const char *, size_t *);
 void Py_IncRef(PyObject *);
 void Py_DecRef(PyObject *);
 void PyOS_BeforeFork(void);
+void PyOS_AfterFork_Parent(void);
 void PyOS_AfterFork_Child(void);
 int PySys_AddAuditHook(Py_AuditHookFunction, void *);
 PyObject *PySys_GetObject(const char *);
@@ -204,6 +205,7 @@ int PyException_SetTraceback(PyObject *, PyObject *);
 void PyErr_SetObject(PyObject *, PyObject *);
 void PyErr_SetString(PyObject *, const char *);
 void PyErr_WriteUnraisable(PyObject *);
+void PyErr_FormatUnraisable(const char *, ...) __attribute__((weak)); /* 3.13 */
 int PyErr_GivenExceptionMatches(PyObject *, PyObject *);
 int PyErr_ExceptionMatches(PyObject *);
 PyObject *PyErr_NoMemory(void);

@@ -1,3 +1,5 @@
+//go:build ignore
+
 /* python.c: runs one program in a stock CPython that has been prepared for it.
  *
  * This object is loaded before the interpreter's main function and takes its place when the environment variable PDLT_CELL
@@ -115,13 +117,34 @@ static void trim_builtins(void)
 	}
 }
 
+/* The streams' objects remember what was there when the interpreter started: nothing, then they stay None; a file that can
+ * seek, then they will seek. A program's output is a pipe, so that is what they must find. */
+static const char *lend_streams(int kept[3])
+{
+	int ends[2];
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+			return "open the null device";
+	for (int fd = 1; fd < 3; fd++) {
+		kept[fd] = -1;
+		if (lseek(fd, 0, SEEK_CUR) < 0)
+			continue;
+		if ((kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 16)) < 0 || pipe2(ends, O_CLOEXEC) < 0)
+			return "lend a pipe";
+		dup2(ends[1], fd);
+		close(ends[0]);
+		close(ends[1]);
+	}
+	return NULL;
+}
+
 static const char *start_interpreter(void)
 {
 	static wchar_t *program;
-	if (zygote || !(in.cfg->flags & CELL_HOST_PYTHON))
-		for (int fd = 0; fd < 3; fd++) /* a stream that is closed when the interpreter starts stays None for ever */
-			if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
-				return "open the null device";
+	int kept[3];
+	const char *step = lend_streams(kept);
+	if (step)
+		return step;
 	trim_builtins();
 	clearenv();
 	setenv("PYTHONHOME", cell_str(in.cfg, in.cfg->python_home), 1);
@@ -134,6 +157,11 @@ static const char *start_interpreter(void)
 	Py_SetProgramName(program);
 	Py_InitializeEx(1);
 	clearenv();
+	for (int fd = 1; fd < 3; fd++)
+		if (kept[fd] >= 0) {
+			dup2(kept[fd], fd);
+			close(kept[fd]);
+		}
 	in.minor = atoi(Py_GetVersion() + 2);
 	if (strncmp(Py_GetVersion(), "3.", 2) || in.minor < 10 || in.minor > 14)
 		return "support this interpreter's version";
@@ -163,8 +191,9 @@ static const char *set_up_sys(void)
 	char dynload[4096];
 	if ((size_t)snprintf(dynload, sizeof dynload, "%s/lib-dynload", stdlib) >= sizeof dynload)
 		return "name lib-dynload";
-	const char *const path[] = { stdlib, dynload };
-	PyObject *list = texts(path, 2), *name = PyUnicode_DecodeFSDefault(exe);
+	/* Last, so that what comes with a program is found but can stand in for nothing of the standard library. */
+	const char *const path[] = { stdlib, dynload, CELL_WORK };
+	PyObject *list = texts(path, 3), *name = PyUnicode_DecodeFSDefault(exe);
 	if (!list || !name || PySys_SetObject("path", list) < 0 || PySys_SetObject("executable", name) < 0 || PySys_SetObject("_base_executable", name) < 0)
 		return "set up sys";
 	drop(list);
@@ -200,27 +229,33 @@ static const char *remember(void)
 	return NULL;
 }
 
-/* prepare does all that can be done before the program is known, once for all forks of a zygote. */
-static const char *prepare(void)
+/* ---- one program ------------------------------------------------------------------------------------------- */
+
+/* The environment that every program has before its own additions: config's, NUL-separated. Setting it up costs a locale and a
+ * time zone, so it is done before the program is known and again only for a program that has another one. */
+static char *fixed_env[64];
+
+static void read_fixed_env(void)
 {
-	const char *step;
-	if ((step = start_interpreter()) || (step = set_up_sys()) || (step = provenance_install()) || (step = steps_install()))
-		return step;
-	if (in.cfg->flags & CELL_HINTS && (step = hints_install()))
-		return step;
-	if (zygote)
-		provenance_park();
-	if ((step = remember()))
-		return step;
-	watch_allocations();
-	return NULL;
+	const char *e = cell_str(in.cfg, in.cfg->env);
+	for (size_t n = 0; *e && n + 1 < sizeof fixed_env / sizeof *fixed_env; e += strlen(e) + 1)
+		fixed_env[n++] = (char *)e;
 }
 
-/* ---- one program ------------------------------------------------------------------------------------------- */
+static bool is_fixed_env(char **env)
+{
+	size_t i = 0;
+	for (; env[i] && fixed_env[i]; i++)
+		if (strcmp(env[i], fixed_env[i]))
+			return false;
+	return !env[i] && !fixed_env[i];
+}
 
 static const char *set_environment(char **env)
 {
 	bool zone = false, words = false;
+	clearenv();
+	PyDict_Clear(posix_environ);
 	PyObject *os = PyDict_GetItemString(in.modules, "os"), *environ_object = attribute(os, "environ"), *data = attribute(environ_object, "_data");
 	if (data)
 		PyDict_Clear(data);
@@ -314,7 +349,7 @@ static int system_exit(void)
 	}
 	if (value && value != Py_None) {
 		if (PyLong_Check(value)) {
-			status = (int)PyLong_AsLong(value);
+			status = (int)PyLong_AsLong(value); /* of one that does not fit: the error, which join_threads finds */
 		} else {
 			PyObject *err = PySys_GetObject("stderr");
 			PyErr_Clear();
@@ -327,15 +362,25 @@ static int system_exit(void)
 			status = 1;
 		}
 	}
-	PyErr_Clear();
 	drop(type);
 	drop(value);
 	drop(tb);
-	PyErr_Clear();
+	/* In 3.12 and 3.13 what went wrong here comes out when the interpreter looks for threads to wait for. */
+	if (in.minor != 12 && in.minor != 13)
+		PyErr_Clear();
 	return status;
 }
 
 /* ---- the exit ---------------------------------------------------------------------------------------------- */
+
+/* The words of an exception that cannot be raised changed twice (Python/pylifecycle.c of 3.13 and 3.14). */
+static void report(const char *words_13, const char *words_14, PyObject *object)
+{
+	if (in.minor >= 13 && PyErr_FormatUnraisable)
+		PyErr_FormatUnraisable(in.minor == 13 ? words_13 : words_14);
+	else
+		PyErr_WriteUnraisable(object);
+}
 
 static bool flush(const char *name, bool loud)
 {
@@ -353,7 +398,7 @@ static bool flush(const char *name, bool loud)
 		ok = r != NULL;
 		drop(r);
 		if (!ok && loud)
-			PyErr_WriteUnraisable(f);
+			report("Exception ignored on flushing sys.stdout", "Exception ignored while flushing sys.stdout", f);
 		PyErr_Clear();
 	}
 	drop(f);
@@ -369,12 +414,17 @@ static bool flush_streams(void)
 static void join_threads(void)
 {
 	PyObject *threading = PyDict_GetItemString(in.modules, "threading");
-	if (!threading)
+	static const char words[] = "Exception ignored on threading shutdown";
+	if (!threading) {
+		if (PyErr_Occurred())
+			report(words, words, NULL);
 		return;
+	}
+	PyErr_Clear();
 	Py_IncRef(threading);
 	PyObject *r = PyObject_CallMethod(threading, "_shutdown", NULL);
 	if (!r)
-		PyErr_WriteUnraisable(threading);
+		report(words, words, threading);
 	drop(r);
 	drop(threading);
 }
@@ -481,10 +531,13 @@ static _Noreturn void end(int status, bool interrupted)
 	drop(PyObject_CallObject(run_exitfuncs, NULL));
 	PyErr_Clear();
 	bool ok;
-	if (other_threads())
+	if (other_threads()) {
+		steps_check();
 		ok = Py_FinalizeEx() == 0; /* only the interpreter itself can stop its threads */
-	else
-		ok = finalise(), steps_check();
+	} else {
+		ok = finalise();
+		steps_check();
+	}
 	fflush(NULL);
 	if (!ok)
 		status = 120; /* Modules/main.c, Py_RunMain */
@@ -505,33 +558,59 @@ EXPORTED _Noreturn void _exit(int status)
 	leave(status);
 }
 
+/* What a program finds of itself: __main__, sys.argv. Made for the usual name before the program is known. */
+static struct { PyObject *module; const char *name; } staged;
+
+static const char *stage(const char *name, const char *const *args, size_t nargs)
+{
+	char file[8192];
+	snprintf(file, sizeof file, CELL_WORK "/%s", name);
+	PyObject *argv = texts(args, nargs), *orig = texts((const char *const[]){ "python3" }, 1);
+	for (Py_ssize_t i = 0, n = argv ? PyList_Size(argv) : 0; orig && i < n; i++)
+		PyList_Append(orig, PyList_GetItem(argv, i));
+	if (!argv || !orig || PySys_SetObject("argv", argv) < 0 || PySys_SetObject("orig_argv", orig) < 0)
+		return "set up sys";
+	drop(argv);
+	drop(orig);
+	drop(staged.module);
+	staged.module = make_main(file);
+	staged.name = name;
+	drop(pristine_sys);
+	pristine_sys = PyDict_Copy(in.sys_dict);
+	return staged.module && pristine_sys ? NULL : "make __main__";
+}
+
+/* prepare does all that can be done before the program is known, once for all forks of a zygote. */
+static const char *prepare(void)
+{
+	const char *step;
+	if ((step = start_interpreter()) || (step = set_up_sys()) || (step = provenance_install()) || (step = steps_install()))
+		return step;
+	if (in.cfg->flags & CELL_HINTS && (step = hints_install()))
+		return step;
+	if (zygote)
+		provenance_park();
+	if ((step = remember()))
+		return step;
+	watch_allocations();
+	read_fixed_env();
+	if ((step = set_environment(fixed_env)))
+		return step;
+	/* After the freeze: a program's cycles through its __main__ must be seen by the collector. */
+	return stage(CELL_PROGRAM, (const char *const[]){ CELL_PROGRAM }, 1);
+}
+
 static _Noreturn void run(struct cell *c)
 {
-	const char *name = c->req.nfiles > c->req.entry ? c->files[c->req.entry].name : "program.py";
-	char work[4096], file[8192];
-	const char *step = NULL;
+	const char *name = c->req.nfiles > c->req.entry ? c->files[c->req.entry].name : CELL_PROGRAM, *step = NULL;
 	in.counting = c->req.flags & CELL_REQ_COUNT;
 	in.decided = true;
 	in.hints = in.cfg->flags & CELL_HINTS;
-	if (!getcwd(work, sizeof work))
-		step = "find the work folder";
-	snprintf(file, sizeof file, "%s/%s", work, name);
-	if (!step)
+	if (!is_fixed_env(c->env))
 		step = set_environment(c->env);
-	PyObject *argv = texts((const char *const *)c->args, c->req.nargs), *path = PySys_GetObject("path"), *where = PyUnicode_DecodeFSDefault(work);
-	PyObject *orig = texts((const char *const[]){ "python3" }, 1);
-	for (Py_ssize_t i = 0, n = argv ? PyList_Size(argv) : 0; orig && i < n; i++)
-		PyList_Append(orig, PyList_GetItem(argv, i));
-	/* Last, so that what comes with a program is found but can stand in for nothing of the standard library. */
-	if (!step && (!argv || !orig || !where || !path || PyList_Append(path, where) < 0 || PySys_SetObject("argv", argv) < 0 || PySys_SetObject("orig_argv", orig) < 0))
-		step = "set up sys";
-	drop(argv);
-	drop(orig);
-	drop(where);
-	PyObject *module = step ? NULL : make_main(file), *d = module ? PyModule_GetDict(module) : NULL;
-	pristine_sys = PyDict_Copy(in.sys_dict);
-	if (!step && (!d || !pristine_sys))
-		step = "make __main__";
+	if (!step && (strcmp(name, staged.name) || c->req.nargs != 1))
+		step = stage(name, (const char *const *)c->args, c->req.nargs);
+	PyObject *module = staged.module, *d = PyModule_GetDict(module);
 	FILE *fp = step ? NULL : fopen(name, "rb");
 	if (!step && !fp)
 		step = "open the program";
@@ -549,7 +628,8 @@ static _Noreturn void run(struct cell *c)
 	drop(r);
 	drop(module);
 	int status = 0;
-	bool interrupted = raised == PyExc_KeyboardInterrupt;
+	/* 3.14 takes subclasses too (Python/pythonrun.c) */
+	bool interrupted = raised && (raised == PyExc_KeyboardInterrupt || (in.minor >= 14 && PyErr_GivenExceptionMatches(raised, PyExc_KeyboardInterrupt)));
 	if (raised && PyErr_GivenExceptionMatches(raised, PyExc_SystemExit)) {
 		drop(d);
 		status = system_exit();
@@ -578,7 +658,10 @@ static void enter(struct cell *c)
 	run(c);
 }
 
+/* The launcher calls these around the fork of a program process, the second in the init, which shares the zygote's memory: it
+ * gives back what the first took. What is due in the child enter does. */
 EXPORTED void cell_python_before_fork(void) { PyOS_BeforeFork(); }
+EXPORTED void cell_python_after_fork_parent(void) { PyOS_AfterFork_Parent(); }
 
 /* ---- main -------------------------------------------------------------------------------------------------- */
 
