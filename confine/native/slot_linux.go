@@ -50,7 +50,8 @@ type slot struct {
 	runs     int
 	base     int64 // memory charged to the slot before any cell
 	buf      []byte
-	wake     int // eventfd: a cancelled run
+	wake     int       // eventfd: a cancelled run
+	own      [7]uint64 // the server's namespaces when the slot was made
 }
 
 // config builds what the launcher of a slot is told.
@@ -171,7 +172,7 @@ func buildFilter(o seccomp.Options) (cell.Filter, error) {
 
 // open starts a launcher for key.
 func (c *confiner) openSlot(key slotKey, index int) (*slot, error) {
-	s := &slot{key: key, abi: c.abi, wake: -1, buf: make([]byte, 64<<10)}
+	s := &slot{key: key, abi: c.abi, wake: -1, own: ownNamespaces(), buf: make([]byte, 64<<10)}
 	if !key.command {
 		s.in = c.in
 	}

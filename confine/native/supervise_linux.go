@@ -93,12 +93,15 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 	keep := [2]*keeper{{keep: int(l.OutputBytes)}, {keep: int(l.OutputBytes)}}
 	taps := [2]io.Writer{spec.Stdout, spec.Stderr}
 	pending := s.request(spec, l).Encode()
-	for _, fd := range []int{c.Request, c.Out, c.Err} {
+	for _, fd := range []int{c.Out, c.Err} {
 		if err := unix.SetNonblock(fd, true); err != nil {
 			return abandon(fmt.Errorf("set non-blocking: %w", err))
 		}
 	}
 	begin := time.Now()
+	if pending, err = send(c.Request, pending); err != nil {
+		pending, err = nil, nil // the process is gone; its death says why
+	}
 	deadline := begin.Add(l.Wall)
 	cpuCheck := begin.Add(cpuWait(l.CPU))
 	kill := func(why confine.Stopped, observed int64) {
@@ -108,7 +111,11 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 			deadline = time.Now().Add(deathGrace)
 		}
 	}
-	fds := [5]unix.PollFd{{Fd: int32(c.Request), Events: unix.POLLIN | unix.POLLOUT}, {Fd: int32(c.Out), Events: unix.POLLIN}, {Fd: int32(c.Err), Events: unix.POLLIN},
+	request := int32(c.Request)
+	if len(pending) == 0 {
+		request = -1
+	}
+	fds := [5]unix.PollFd{{Fd: request, Events: unix.POLLOUT}, {Fd: int32(c.Out), Events: unix.POLLIN}, {Fd: int32(c.Err), Events: unix.POLLIN},
 		{Fd: int32(s.launcher.Control()), Events: unix.POLLIN}, {Fd: int32(s.wake), Events: unix.POLLIN}}
 	dead := false
 	for !dead {
@@ -145,20 +152,10 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 			continue
 		}
 		if fds[0].Revents != 0 {
-			// Before the program starts its process may still say that a file could not be written; afterwards the socket is closed.
-			if fds[0].Revents&unix.POLLIN != 0 {
-				if _, rerr := c.Ready(time.Second); rerr != nil && !errors.Is(rerr, cell.ErrGone) {
-					return abandon(programRefusal(rerr, l))
-				}
-				fds[0].Fd = -1
-			} else if fds[0].Revents&unix.POLLOUT != 0 {
-				if pending, err = send(c.Request, pending); err != nil {
-					pending, err = nil, nil // the process ended before it had read everything; its death says why
-				}
-				if len(pending) == 0 {
-					fds[0].Events = unix.POLLIN
-				}
-			} else {
+			if pending, err = send(c.Request, pending); err != nil {
+				pending, err = nil, nil
+			}
+			if len(pending) == 0 {
 				fds[0].Fd = -1
 			}
 		}
@@ -185,6 +182,12 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 		}
 	}
 	wall = time.Since(begin)
+	// A process that could not write the program's files said so before it ended.
+	if !e.lost && e.death.HasStatus != 0 {
+		if _, rerr := c.Ready(0); rerr != nil && !errors.Is(rerr, cell.ErrGone) && !errors.Is(rerr, cell.ErrTimeout) {
+			return e, out, 0, ready, false, programRefusal(rerr, l)
+		}
+	}
 	// Everything that could write is dead: what is left in the pipes is all there is.
 	for i := range keep {
 		if fds[1+i].Fd >= 0 && !e.lost {
@@ -261,9 +264,8 @@ func programRefusal(err error, l confine.Limits) error {
 
 // verify compares what the program process read back from the kernel with what was asked. A difference is no run.
 func (s *slot) verify(r *cell.Ready) error {
-	own := ownNamespaces()
 	for i, ns := range r.NS {
-		if ns == 0 || ns == own[i] {
+		if ns == 0 || ns == s.own[i] {
 			return fmt.Errorf("cell shares namespace %s with the server", namespaceNames[i])
 		}
 	}
@@ -275,7 +277,7 @@ func (s *slot) verify(r *cell.Ready) error {
 
 var namespaceNames = [7]string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}
 
-// ownNamespaces are the inode numbers of this process's namespaces. They are read each time: a process can move.
+// ownNamespaces are the inode numbers of this process's namespaces.
 func ownNamespaces() (ns [7]uint64) {
 	for i, name := range namespaceNames {
 		var st unix.Stat_t

@@ -662,8 +662,13 @@ static void prepare(const struct cell_config *cfg, int control, const struct cel
 		send_message(control, &m, fds, 4);
 	}
 	close_pair(p->request);
-	close_pair(p->out);
-	close_pair(p->err);
+	close(p->out[0]);
+	close(p->err[0]);
+	/* While the cell lives the write ends stay open here: Go then hears of the end once, from the death, and not from each pipe before. */
+	if (step) {
+		close(p->out[1]);
+		close(p->err[1]);
+	}
 	if (p->page_fd >= 0)
 		close(p->page_fd);
 }
@@ -692,6 +697,8 @@ static void report_death(int control, struct running *run)
 	m.enospc_kind = g->enospc_kind;
 	munmap(g, sizeof *g);
 	close(run->pidfd);
+	close(run->parts.out[1]);
+	close(run->parts.err[1]);
 	run->pid = 0;
 	send_message(control, &m, NULL, 0);
 }

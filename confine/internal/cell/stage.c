@@ -24,7 +24,8 @@ __attribute__((constructor)) static void stage(int argc, char **argv)
 	}
 	if (cfg->flags & CELL_ZYGOTE) {
 		char *args[] = { "python3", NULL };
-		char *env[] = { "LD_PRELOAD=" CELL_SO, "PDLT_CELL=zygote", NULL };
+		/* Resolved now, once, and not in every fork. */
+		char *env[] = { "LD_PRELOAD=" CELL_SO, "PDLT_CELL=zygote", "LD_BIND_NOW=1", NULL };
 		execve(cell_str(cfg, cfg->interpreter), args, env);
 		cell_fail_control(CELL_FD_CONTROL, "start interpreter", errno);
 		_exit(70);

@@ -1,3 +1,5 @@
+//go:build ignore
+
 /* hints.c: an audit hook that turns what the kernel refuses anyway into a sentence that a model can act on, and that keeps
  * the step counter from being disturbed. It is no boundary: the kernel's rules hold without it.
  */

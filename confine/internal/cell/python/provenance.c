@@ -1,3 +1,5 @@
+//go:build ignore
+
 /* provenance.c: which code objects are the standard library's.
  *
  * A code object is trusted for where it came from, never for its name: it existed before the program, or it was read

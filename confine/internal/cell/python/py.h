@@ -110,6 +110,7 @@ void Py_IncRef(PyObject *);
 void Py_DecRef(PyObject *);
 void PyOS_BeforeFork(void);
 void PyOS_AfterFork_Parent(void);
+void *PyType_GetSlot(PyTypeObject *, int);
 void PyOS_AfterFork_Child(void);
 int PySys_AddAuditHook(Py_AuditHookFunction, void *);
 PyObject *PySys_GetObject(const char *);

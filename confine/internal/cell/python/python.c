@@ -201,6 +201,35 @@ static const char *set_up_sys(void)
 	return NULL;
 }
 
+/* A reference counted on a page of the zygote copies the page in every fork. What is there before the first program lives as
+ * long as the process anyway: an immortal object is never counted again (Include/refcount.h of 3.14: the low half of the count, negative as
+ * a signed number). */
+static int make_immortal(PyObject *o, void *unused)
+{
+	(void)unused;
+	int32_t *count = (int32_t *)o;
+	if (*count >= 0)
+		*count = (int32_t)(3u << 30);
+	return 0;
+}
+
+static void immortalise(PyObject *gc)
+{
+	PyObject *all = PyObject_CallMethod(gc, "get_objects", NULL);
+	for (Py_ssize_t i = 0, n = all ? PyList_Size(all) : 0; i < n; i++) {
+		PyObject *o = PyList_GetItem(all, i);
+		if (o == all)
+			continue;
+		int (*traverse)(PyObject *, int (*)(PyObject *, void *), void *) = (int (*)(PyObject *, int (*)(PyObject *, void *), void *))PyType_GetSlot(Py_TYPE(o), 71 /* Py_tp_traverse */);
+		make_immortal(o, NULL);
+		if (traverse)
+			traverse(o, make_immortal, NULL);
+	}
+	if (!all)
+		PyErr_Clear();
+	drop(all);
+}
+
 static const char *remember(void)
 {
 	PyObject *atexit = PyImport_ImportModule("atexit"), *posix = PyImport_ImportModule("posix"), *thread = PyImport_ImportModule("_thread"),
@@ -220,6 +249,8 @@ static const char *remember(void)
 	if (!(pristine_modules = PyDict_Copy(in.modules)) || !(pristine_builtins = PyDict_Copy(in.builtins)))
 		return "remember the modules";
 	drop(r = PyObject_CallMethod(gc, "collect", NULL));
+	if (zygote && in.minor == 14)
+		immortalise(gc);
 	drop(r = PyObject_CallMethod(gc, "freeze", NULL));
 	drop(atexit);
 	drop(posix);
@@ -596,6 +627,8 @@ static const char *prepare(void)
 	read_fixed_env();
 	if ((step = set_environment(fixed_env)))
 		return step;
+	/* One large request sorts what the start left free, so that not every fork does it anew and copies the pages that it finds it on. */
+	free(malloc(64 << 10));
 	/* After the freeze: a program's cycles through its __main__ must be seen by the collector. */
 	return stage(CELL_PROGRAM, (const char *const[]){ CELL_PROGRAM }, 1);
 }

@@ -1,3 +1,5 @@
+//go:build ignore
+
 /* steps.c: counts the executed byte code instructions of the program's own code.
  *
  * From 3.12 on the interpreter calls us before each instruction (sys.monitoring, all threads). 3.10 and 3.11 have a trace

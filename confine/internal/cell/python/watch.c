@@ -1,3 +1,5 @@
+//go:build ignore
+
 /* watch.c: notes in the shared page what the kernel refused: memory, and room on the disk.
  *
  * The interpreter's own calls are seen because this object is loaded before the C library. Each wrapper does what the
