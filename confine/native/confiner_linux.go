@@ -175,7 +175,7 @@ func (c *confiner) Run(ctx context.Context, spec confine.Spec) (confine.Result, 
 	}
 	s.runs++
 	o := e.judge()
-	o.Usage = confine.Usage{WallMS: float64(wall.Microseconds()) / 1000, CPUMS: float64(max(e.cpu*1000, int64(e.death.CPUMicros))) / 1000, MemoryPeakBytes: e.peak, ProcessesPeak: s.processesPeak()}
+	o.Usage = confine.Usage{WallMS: float64(wall.Microseconds()) / 1000, CPUMS: float64(max(e.cpu*1000, int64(e.death.CPUMicros))) / 1000, MemoryPeakBytes: e.peak, ProcessesPeak: e.pidsPeak}
 	o.Stdout, o.Stderr = out[0], out[1]
 	if o.Stopped == confine.StoppedLost {
 		o.Stdout, o.Stderr = out[0], out[1]

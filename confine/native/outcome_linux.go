@@ -22,6 +22,7 @@ type ending struct {
 	peak     int64           // memory charge
 	pidsHit  int64           // times the kernel refused a process
 	cpu      int64           // milliseconds, all processes
+	pidsPeak *int64          // nil where the kernel does not keep it
 	counted  bool            // steps were asked for
 	byRlimit bool            // no cgroup: the address space is the memory limit
 }

@@ -200,7 +200,7 @@ func (c *confiner) openSlot(key slotKey, index int) (*slot, error) {
 		s.close()
 		return nil, stepRefusal(err)
 	}
-	if s.cg != nil {
+	if s.cg != nil && !s.cg.PerCell() {
 		s.base = s.cg.MemoryCurrent()
 	}
 	return s, nil
@@ -219,7 +219,7 @@ func stepRefusal(err error) error {
 // ask asks the launcher for the next cell, so that it is built while nobody waits.
 func (s *slot) ask(l confine.Limits) error {
 	fd := -1
-	if s.cg != nil && s.leaf == nil {
+	if s.cg != nil && s.cg.PerCell() {
 		leaf, err := s.cg.Cell()
 		if err != nil {
 			return fmt.Errorf("make cell cgroup: %w", err)

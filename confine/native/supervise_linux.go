@@ -201,6 +201,13 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 		u := s.usage()
 		e.oomKills, e.pidsHit, e.peak = u.OOMKills, u.PidsMaxEvents, max(0, u.MemoryPeak-s.base)
 		e.cpu = max(e.cpu, u.CPU.Milliseconds())
+		if u.PidsPeak > 0 {
+			peak := u.PidsPeak - 1 // the init
+			if !s.cg.PerCell() {
+				peak--
+			}
+			e.pidsPeak = &peak
+		}
 	}
 	return e, out, wall, ready, e.lost || e.oomKills > 0, nil
 }
@@ -290,24 +297,26 @@ func ownNamespaces() (ns [7]uint64) {
 
 // charge sets the run's cgroup limits and starts its counters.
 func (s *slot) charge(l confine.Limits) error {
-	view := s.view()
-	extra := int64(0)
-	pids := l.Processes + 1 // the init
-	if s.leaf == nil || !s.leaf.Own() {
-		extra = s.base // v1: the launcher lives in the same group
-		pids++
+	memory, pids := l.MemoryBytes, l.Processes+1 // the init
+	if !s.cg.PerCell() {
+		memory, pids = memory+s.base, pids+1 // the launcher lives in the same group
 	}
-	if err := view.SetLimits(l.MemoryBytes+extra, pids); err != nil {
+	view := s.view()
+	if err := view.SetLimits(memory, pids); err != nil {
 		return fmt.Errorf("set cgroup limits: %w", err)
 	}
-	return view.ResetPeaks()
-}
-
-// view is the cgroup that a run's limits and counters are in: the cell's own leaf on v2, the slot's group on v1.
-func (s *slot) view() cgroup.View {
+	if err := view.ResetPeaks(); err != nil {
+		return fmt.Errorf("start cgroup counters: %w", err)
+	}
 	return nil
 }
 
-func (s *slot) usage() cgroup.Usage { return s.view().Usage() }
+// view is the group that a run's limits and counters are in: the cell's own leaf on v2, the slot's group on v1.
+func (s *slot) view() cgroup.View {
+	if s.leaf != nil {
+		return s.leaf.View
+	}
+	return s.cg.View
+}
 
-func (s *slot) processesPeak() *int64 { return nil }
+func (s *slot) usage() cgroup.Usage { return s.view().Usage() }
