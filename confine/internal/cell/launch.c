@@ -574,7 +574,7 @@ static pid_t clone_cell(struct birth *b, int *pidfd)
 	static struct birth *born;
 	static int done[2];
 	born = b;
-	if (__builtin_setjmp(main_stack)) { /* in the program process: a copy made while the launcher slept in read below */
+	if (__builtin_setjmp(main_stack)) { /* in the program process: a copy made while the launcher slept in poll below */
 		close(done[0]);
 		close(done[1]);
 		run_program(born->cfg, born->parts, program_sync, born->enter);
@@ -595,10 +595,15 @@ static pid_t clone_cell(struct birth *b, int *pidfd)
 	pid_t pid = clone_onto(&a, run_cell, b);
 	int e = errno;
 	close(done[1]);
-	if (pid > 0) {
-		char c;
-		while (read(done[0], &c, 1) < 0 && errno == EINTR)
-			;
+	while (pid > 0) {
+		/* A server that dies meanwhile hangs up its socket. */
+		struct pollfd fds[2] = { { done[0], POLLIN, 0 }, { b->control, 0, 0 } };
+		if (poll(fds, 2, -1) < 0)
+			continue;
+		if (fds[1].revents)
+			_exit(0);
+		if (fds[0].revents)
+			break;
 	}
 	close(done[0]);
 	errno = e;

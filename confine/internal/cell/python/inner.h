@@ -22,6 +22,7 @@ struct inner {
 	pid_t pid;		/* of the program process once it runs the program, else 0 */
 	PyObject *modules;	/* the interpreter's own sys.modules, whatever the program puts in its place */
 	PyObject *sys_dict, *builtins;
+	PyObject *pristine_modules; /* a copy of sys.modules before the program; keeps them alive */
 };
 extern HIDDEN struct inner in;
 
@@ -35,8 +36,20 @@ HIDDEN void watch_allocations(void);
 HIDDEN const char *provenance_install(void);
 /* provenance_trusts tells whether code was marked. */
 HIDDEN bool provenance_trusts(PyObject *code);
-/* provenance_park reads the code of modules that programs often import, so that a fork need not. */
-HIDDEN void provenance_park(void);
+
+/* provenance_rescan marks what came since. */
+HIDDEN const char *provenance_rescan(void);
+
+/* shelf.c: modules that the zygote has run for its forks. */
+
+HIDDEN const char *shelf_fill(void);
+/* shelf_run tells whether the module was handed out and only has to be said to have run. */
+HIDDEN bool shelf_run(PyObject *name);
+/* shelf_nothing is the code to run in its place. */
+HIDDEN PyObject *shelf_nothing(void);
+/* shelf_as_it_was tells whether a module came from the shelf and the program put nothing into it. */
+HIDDEN bool shelf_as_it_was(PyObject *name, PyObject *module);
+HIDDEN PyObject *shelf_make(PyObject *name);
 
 /* steps.c */
 

@@ -48,12 +48,12 @@ static bool grow(void)
 {
 	PyObject **old = slots;
 	size_t n = nslots;
-	/* 8192 slots: an interpreter with the parked modules holds about 4,000 code objects */
-	PyObject **bigger = calloc(n ? n * 2 : 8192, sizeof *bigger);
+	/* 4096 slots: an interpreter that is up holds about 1,000 code objects */
+	PyObject **bigger = calloc(n ? n * 2 : 4096, sizeof *bigger);
 	if (!bigger)
 		return false;
 	slots = bigger;
-	nslots = n ? n * 2 : 8192;
+	nslots = n ? n * 2 : 4096;
 	for (size_t i = 0; i < n; i++)
 		if (old[i]) {
 			size_t k = place(old[i]);
@@ -93,7 +93,7 @@ static void trust(PyObject *code)
 static bool wanted(void) { return !in.decided || in.counting; }
 
 /* Every function of the pristine interpreter is tracked by its collector, and code hangs from functions. */
-static const char *trust_everything(void)
+const char *provenance_rescan(void)
 {
 	PyObject *gc = PyImport_ImportModule("gc");
 	PyObject *all = gc ? PyObject_CallMethod(gc, "get_objects", NULL) : NULL;
@@ -117,7 +117,7 @@ static const char *trust_everything(void)
 /* ---- loading from the standard library -------------------------------------------------------------------- */
 
 static PyTypeObject *source_loader;
-static PyObject *stock_get_code, *fix_filename, *parked;
+static PyObject *stock_get_code, *fix_filename;
 static const char *stdlib;	 /* as sys.path names it */
 static char stdlib_real[4096]; /* without links */
 static char cache_tag[32];
@@ -135,7 +135,7 @@ static bool below_stdlib(const char *path)
  * the filter refuses openat2, the file counts only if it lies on a read-only mount, where the program can have put nothing. */
 static int open_stdlib(const char *path)
 {
-	char real[8192];
+	char real[4096];
 	size_t n = strlen(stdlib_real);
 	if (n + strlen(path + stdlib_len) >= sizeof real)
 		return -1;
@@ -210,14 +210,9 @@ static PyObject *load(PyObject *path_object, const char *path)
 	struct stat st;
 	if (!below_stdlib(path) || strlen(path) < 4 || strcmp(path + strlen(path) - 3, ".py"))
 		return NULL;
-	PyObject *code = parked ? PyDict_GetItemWithError(parked, path_object) : NULL;
-	if (code) {
-		Py_IncRef(code);
-		return code;
-	}
 	if (stat(path, &st) < 0)
 		return NULL;
-	code = from_cache(path, &st);
+	PyObject *code = from_cache(path, &st);
 	if (code) {
 		PyObject *r = PyObject_CallFunctionObjArgs(fix_filename, code, path_object, NULL);
 		if (r)
@@ -256,7 +251,7 @@ static PyObject *get_code(PyObject *self, PyObject *args, PyObject *kwargs)
 		if (path) {
 			const char *n = exact_text(name), *p = exact_text(path), *asked = exact_text(PyTuple_GetItem(args, 1));
 			if (n && p && asked && !strcmp(n, asked))
-				code = load(path, p);
+				code = shelf_run(name) ? shelf_nothing() : load(path, p);
 			Py_DecRef(path);
 		}
 		if (name)
@@ -281,6 +276,8 @@ static PyObject *get_frozen_object(PyObject *self, void *a, Py_ssize_t n, void *
 		hints_refuse(CELL_DENIED_NONE, "byte code that the compiler did not make is off while steps are counted", "_imp.get_frozen_object");
 		return NULL;
 	}
+	if (n == 1 && shelf_run(*(PyObject **)a))
+		return shelf_nothing();
 	PyObject *code = stock_frozen(self, a, n, b, c);
 	if (code && n == 1 && wanted() && exactly(code, &PyCode_Type))
 		trust(code);
@@ -289,6 +286,8 @@ static PyObject *get_frozen_object(PyObject *self, void *a, Py_ssize_t n, void *
 
 static PyObject *get_frozen_object_o(PyObject *self, void *name, Py_ssize_t n, void *b, void *c)
 {
+	if (shelf_run(name))
+		return shelf_nothing();
 	PyObject *code = stock_frozen(self, name, n, b, c);
 	if (code && wanted() && exactly(code, &PyCode_Type))
 		trust(code);
@@ -421,50 +420,5 @@ const char *provenance_install(void)
 		return "take over the source loader";
 	Py_DecRef(f);
 	Py_DecRef(m);
-	return trust_everything();
-}
-
-/* ---- parked code ------------------------------------------------------------------------------------------- */
-
-/* What programs written by models import most, and what these import in turn. A module that an interpreter lacks is skipped. */
-static const char *const popular[] = {
-	"abc", "argparse", "ast", "base64", "bisect", "calendar", "codecs", "collections", "collections/abc", "contextlib", "copy", "copyreg", "csv",
-	"dataclasses", "datetime", "decimal", "dis", "enum", "fractions", "functools", "gettext", "hashlib", "heapq", "inspect", "io", "json", "json/decoder",
-	"json/encoder", "json/scanner", "keyword", "linecache", "locale", "importlib", "importlib/machinery", "importlib/_abc", "_colorize", "_py_warnings",
-	"numbers", "opcode", "_opcode_metadata", "operator", "os", "pathlib", "pathlib/_local", "pathlib/_os", "pathlib/types", "platform", "posixpath",
-	"pprint", "queue", "random", "re", "re/_casefix", "re/_compiler", "re/_constants", "re/_parser", "reprlib", "shutil", "signal", "sqlite3",
-	"sqlite3/dbapi2", "stat", "statistics", "string", "struct", "subprocess", "tempfile", "textwrap", "threading", "time", "timeit", "token", "tokenize",
-	"traceback", "types", "typing", "unicodedata", "uuid", "warnings", "weakref", "_weakrefset", "_collections_abc", "_pydatetime", "_strptime",
-	"fnmatch", "glob", "bz2", "lzma", "_compression", "gzip", "concurrent", "concurrent/futures", "concurrent/futures/_base",
-	"concurrent/futures/thread", "asyncio", "logging", "contextvars", "selectors", "socket", "ssl", "math", "itertools", "_ast_unparse", "annotationlib",
-	"sre_compile", "sre_parse", "sre_constants", "secrets", "hmac", "graphlib", "html", "string/templatelib", "zipfile", "urllib", "urllib/parse", "ipaddress",
-};
-
-void provenance_park(void)
-{
-	parked = PyDict_New();
-	if (!parked) {
-		PyErr_Clear();
-		return;
-	}
-	PyObject *found = PyDict_New();
-	for (size_t i = 0; found && i < sizeof popular / sizeof *popular; i++) {
-		char path[4096];
-		struct stat st;
-		snprintf(path, sizeof path, "%s/%s/__init__.py", stdlib, popular[i]);
-		if (stat(path, &st) < 0)
-			snprintf(path, sizeof path, "%s/%s.py", stdlib, popular[i]);
-		if (stat(path, &st) < 0)
-			continue;
-		PyObject *key = PyUnicode_DecodeFSDefault(path), *code = key ? load(key, path) : NULL;
-		if (code)
-			PyDict_SetItem(found, key, code);
-		PyErr_Clear();
-		if (code)
-			Py_DecRef(code);
-		if (key)
-			Py_DecRef(key);
-	}
-	Py_DecRef(parked);
-	parked = found;
+	return provenance_rescan();
 }

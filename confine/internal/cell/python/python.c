@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,7 +250,7 @@ static const char *remember(void)
 	if (!(pristine_modules = PyDict_Copy(in.modules)) || !(pristine_builtins = PyDict_Copy(in.builtins)))
 		return "remember the modules";
 	drop(r = PyObject_CallMethod(gc, "collect", NULL));
-	if (zygote && in.minor == 14)
+	if (in.minor == 14)
 		immortalise(gc);
 	drop(r = PyObject_CallMethod(gc, "freeze", NULL));
 	drop(atexit);
@@ -619,16 +620,14 @@ static const char *prepare(void)
 		return step;
 	if (in.cfg->flags & CELL_HINTS && (step = hints_install()))
 		return step;
-	if (zygote)
-		provenance_park();
 	if ((step = remember()))
 		return step;
 	watch_allocations();
 	read_fixed_env();
 	if ((step = set_environment(fixed_env)))
 		return step;
-	/* One large request sorts what the start left free, so that not every fork does it anew and copies the pages that it finds it on. */
-	free(malloc(64 << 10));
+	/* Sorts what the start left free and gives it back, so that not every fork does it anew, on pages that it would have to copy. */
+	malloc_trim(0);
 	/* After the freeze: a program's cycles through its __main__ must be seen by the collector. */
 	return stage(CELL_PROGRAM, (const char *const[]){ CELL_PROGRAM }, 1);
 }
