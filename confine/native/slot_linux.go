@@ -3,6 +3,7 @@
 package native
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -211,7 +212,7 @@ func stepRefusal(err error) error {
 	var step *cell.StepError
 	if errors.As(err, &step) {
 		return &confine.Refusal{Code: confine.CodeFacetUnavailable, Path: "$.policy", Found: "set-up step \"" + step.Step + "\" answered: " + unix.Errno(step.Errno).Error(),
-			Required: "a system on which every step of the confinement succeeds", Hint: "run `pdlt doctor`", Unsupported: true}
+			Required: "a system on which every step of the confinement succeeds", Hint: cmp.Or(FixFor(step.Step, unix.ErrnoName(unix.Errno(step.Errno))), "run `pdlt doctor`"), Unsupported: true}
 	}
 	return fmt.Errorf("build cell: %w", err)
 }
