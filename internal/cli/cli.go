@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"pdlt.dev/pdlt/confine"
+	_ "pdlt.dev/pdlt/confine/native" // the backend "native"
 	"pdlt.dev/pdlt/runner"
 )
 
