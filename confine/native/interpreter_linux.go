@@ -103,6 +103,13 @@ func resolve(o confine.Options) (*interpreter, error) {
 	in.mounts = append(in.mounts,
 		cell.Mount{Kind: cell.MountBind, Flags: readOnly, Source: p.CellSO, Target: cell.SO},
 		cell.Mount{Kind: cell.MountBind, Flags: readOnly | unix.MS_NOEXEC, Source: p.Zoneinfo, Target: "/etc/zoneinfo"})
+	// The C library's only UTF-8 locale that every system has: without it setlocale(LC_ALL, "") is an error in every program.
+	for _, dir := range []string{"/usr/lib/locale/C.utf8", "/usr/lib/locale/C.UTF-8"} {
+		if _, err := os.Stat(dir); err == nil {
+			in.mounts = append(in.mounts, cell.Mount{Kind: cell.MountBind, Flags: readOnly | unix.MS_NOEXEC, Source: dir, Target: dir})
+			break
+		}
+	}
 	return in, in.addLibraries(p.CellSO)
 }
 

@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,11 +73,20 @@ func checkProgram(p confine.Program) error {
 			return bad(where, strconv.Quote(f.Name), "a clean relative path below the work folder")
 		case len(f.Name) > 1024:
 			return bad(where, fmt.Sprintf("%d bytes", len(f.Name)), "at most 1024 bytes")
+		case slices.ContainsFunc(strings.Split(f.Name, "/"), func(part string) bool { return len(part) > 255 }):
+			return bad(where, strconv.Quote(f.Name), "parts of at most 255 bytes")
 		case names[f.Name]:
 			return bad(where, strconv.Quote(f.Name)+" twice", "distinct names")
 		}
 		names[f.Name] = true
 		total += int64(len(f.Data))
+	}
+	for i, f := range p.Files {
+		for up := path.Dir(f.Name); up != "."; up = path.Dir(up) {
+			if names[up] {
+				return bad(fmt.Sprintf("$.program.files[%d].name", i), strconv.Quote(f.Name), "no file where another needs a folder")
+			}
+		}
 	}
 	if total > maxProgramBytes {
 		return bad("$.program.files", fmt.Sprintf("%d bytes", total), fmt.Sprintf("at most %d bytes", maxProgramBytes))

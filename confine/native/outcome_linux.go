@@ -81,12 +81,11 @@ func (e ending) judge() confine.Outcome {
 		return stop(e.killed, limit, e.observed)
 	case d.HasStatus == 0:
 		return stop(confine.StoppedSignal, 0, 0) // somebody outside killed the init
-	case signal == unix.SIGXCPU, signal == unix.SIGKILL && e.cpu >= e.limits.CPU.Milliseconds():
+	// A program can send itself any signal: the kernel's, for a limit, is told by what had been used. RLIMIT_CPU counts by ticks, so a tenth may lack.
+	case (signal == unix.SIGXCPU || signal == unix.SIGKILL) && e.cpu >= e.limits.CPU.Milliseconds()*9/10:
 		return stop(confine.StoppedCPU, e.limits.CPU.Milliseconds(), e.cpu)
-	case signal == unix.SIGXFSZ:
+	case signal == unix.SIGXFSZ && int64(d.DiskUsed) >= e.limits.FileBytes:
 		return stop(confine.StoppedDisk, e.limits.FileBytes, e.limits.FileBytes)
-	case signal == unix.SIGSYS:
-		return stop(confine.StoppedDenied, 0, 0)
 	case failed && d.Uncaught == cell.UncaughtMemory && d.RefusedAlloc > 0:
 		return stop(confine.StoppedMemory, e.limits.MemoryBytes, int64(d.RefusedAlloc))
 	case failed && (d.Uncaught == cell.UncaughtNoSpace || d.Uncaught == cell.UncaughtNone) && (d.NoSpace > 0 || d.DiskFull != 0):

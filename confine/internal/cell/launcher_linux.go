@@ -229,10 +229,7 @@ var ErrTimeout = errors.New("no answer in time")
 func await(fd int, events int16, timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	for {
-		left := time.Until(deadline)
-		if left < 0 {
-			return ErrTimeout
-		}
+		left := max(0, time.Until(deadline)) // 0 still looks once
 		ts := unix.NsecToTimespec(int64(left))
 		p := []unix.PollFd{{Fd: int32(fd), Events: events}}
 		n, err := unix.Ppoll(p, &ts, nil)
@@ -244,6 +241,9 @@ func await(fd int, events int16, timeout time.Duration) error {
 		}
 		if n > 0 {
 			return nil
+		}
+		if left == 0 {
+			return ErrTimeout
 		}
 	}
 }
