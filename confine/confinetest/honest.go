@@ -53,7 +53,7 @@ a, b = socket.socketpair()
 a.send(b"ping"); x = b.recv(10)
 b.sendall(b"pong"); y = a.recv(10)
 a.sendmsg([b"a", b"b"]); z = b.recvmsg(10)[0]
-c, d = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+c, d = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 c.send(b"hello")
 print(x, y, z, len(d.recv(100)))
 `},
@@ -187,10 +187,13 @@ import sys, time, os, locale, pwd, socket
 locale.setlocale(locale.LC_ALL, "")
 print(sys.getfilesystemencoding(), sys.stdout.encoding, sys.stderr.encoding, locale.nl_langinfo(locale.CODESET), time.tzname, os.path.expanduser("~"), os.getuid(), os.getgid(), pwd.getpwuid(os.getuid()).pw_dir, socket.gethostname())
 `},
-		{name: "the interpreter is isolated", both: true, stdout: "1 1 1 False []\n", source: `
+		{name: "the interpreter is isolated", both: true, stdout: "True 1 1 1 False []\n", source: `
 import sys
-print(sys.flags.isolated, sys.flags.no_site, sys.flags.utf8_mode, "site" in sys.modules, [p for p in sys.path if "site-packages" in p or "dist-packages" in p])
+print(sys.flags.safe_path, sys.flags.no_user_site, sys.flags.no_site, sys.flags.utf8_mode, "site" in sys.modules, [p for p in sys.path if "site-packages" in p or "dist-packages" in p])
 `},
+		{name: "variables for Python that the program adds change nothing", both: true, stdout: "True True 3\n",
+			program: &confine.Program{Entry: "program.py", Env: []string{"PYTHONHASHSEED=5", "PYTHONPATH=/tmp/evil", "PYTHONSTARTUP=/work/program.py", "PYTHONINSPECT=1", "PYTHONHOME=/tmp", "PYTHONIOENCODING=latin-1", "PYTHONOPTIMIZE=2", "PYTHONUTF8=0"},
+				Files: []confine.File{{Name: "program.py", Data: []byte("import sys; print('/tmp/evil' not in sys.path, __debug__ and sys.stdout.encoding == 'utf-8', len(sys.path))")}}}},
 		{name: "multiprocessing is refused with a sentence that names the tier", stopped: confine.StoppedDenied, code: 1, errHas: []string{"PermissionError", "new processes are off in tier MINIMAL"}, source: `
 import multiprocessing
 if __name__ == "__main__":
@@ -205,6 +208,9 @@ if __name__ == "__main__":
 import subprocess; subprocess.run(["/bin/echo", "hello"])
 `},
 		{name: "the network is refused with a sentence that names the tier", stopped: confine.StoppedDenied, code: 1, errHas: []string{"PermissionError", "the network is off in tier MINIMAL"}, source: `
+import socket; socket.create_connection(("127.0.0.1", 1))
+`},
+		{name: "a library that wraps the refusal shows the sentence", code: 1, errHas: []string{"URLError", "the network is off in tier MINIMAL"}, source: `
 import urllib.request; urllib.request.urlopen("http://127.0.0.1:1/")
 `},
 		{name: "native code is refused with a sentence that names the tier", stopped: confine.StoppedDenied, code: 1, errHas: []string{"native code is off in tier MINIMAL"}, source: "import ctypes\n"},

@@ -249,15 +249,16 @@ import os
 os.mkdir("sub")
 for i, to in enumerate(("/", "..", "../..", "sub/../..")):
     os.symlink(to, f"l{i}")
-    top = sorted(os.listdir(f"l{i}"))
+    try: top = sorted(os.listdir(f"l{i}"))
+    except OSError: top = []
     try: w = open(f"l{i}/escape.txt", "w") and "written"
     except OSError: w = "refused"
     try: s = open(f"l{i}" + %q).read()
     except OSError: s = "absent"
     print(set(top) <= {"bin", "box", "dev", "etc", "lib", "lib64", "proc", "python", "tmp", "usr", "work"}, w, s)
 `, o.secret), stdout: strings.Repeat("True refused absent\n", 4)},
-		{name: s.declare("C14", "the parent cannot be signalled"), both: true, source: tries("import os", "os.kill(os.getppid(), 0)", "os.kill(1, 9)", "os.killpg(1, 9)", "os.pidfd_open(1) >= 0 and __import__('signal').pidfd_send_signal(os.pidfd_open(1), 9)"),
-			check: refused(4, "PermissionError", "ProcessLookupError", "OSError")},
+		{name: s.declare("C14", "the parent cannot be signalled"), both: true, source: tries("import os", "os.kill(os.getppid(), 0)", "os.kill(1, 9)", "os.killpg(1, 9)", "__import__('signal').pidfd_send_signal(os.pidfd_open(1), 9)"),
+			check: refused(4, "PermissionError", "ProcessLookupError", "OSError", "AttributeError")},
 		{name: s.declare("C15", "processes stay refused under a policy that allows something else"), both: true, policy: confine.Policy{Name: "a policy with native code", NativeCode: true}, hasNot: []string{"shell"},
 			source: "import os\ntry: r = os.system('echo shell')\nexcept PermissionError: r = 1\nassert r"},
 		{name: s.declare("C16", "imports and a file write cost fewer than 200 steps"), both: true, limits: confine.Limits{Steps: 1000}, source: "import json, decimal, collections, re, tempfile\nwith open('f', 'w') as f: f.write('x')", check: stepsBetween(1, 199)},
@@ -351,8 +352,9 @@ func (s *suite) selection(t *testing.T) {
 		{name: s.declare("C27", "only the private folders can be written, and neither home, checkout nor the host's proc can be seen"), both: true, stdout: "['/dev/full', '/dev/null', '/dev/shm', '/dev/zero', '/tmp', '/work'] False False True True\n", source: fmt.Sprintf(`
 import os, sys
 can = set()
-for d, names, files in os.walk("/"):
-    if d.startswith("/proc") or d.startswith("/python") or d.startswith("/work/"): names[:] = []; continue
+for top in ("/", "/box", "/dev", "/etc", "/lib", "/lib64", "/usr", "/bin", "/tmp", "/work", "/python", "/run", "/var", "/home", "/sys"):
+  for d, names, files in [(top, [], []), *os.walk(top)]:
+    if d == "/" and files: break
     for n in [d] + [os.path.join(d, f) for f in files]:
         try:
             if os.path.isdir(n): os.rmdir(os.mkdir(os.path.join(n, "try-it")) or os.path.join(n, "try-it")); can.add(n)
@@ -455,8 +457,8 @@ except OSError: print("denied")
 	t.Run(s.declare("C35", "a second run sees nothing of the first"), func(t *testing.T) {
 		for _, c := range []confine.Confiner{s.hints, s.plain} {
 			s.python(t, c, "open('mine.txt', 'w').write('x')\ntry: open('../left.txt', 'w')\nexcept OSError: pass\nimport os; os.chmod('.', 0o777)", confine.Limits{})
-			res := s.python(t, c, "import os; print(os.listdir('.'), os.listdir('..'), oct(os.stat('.').st_mode))", confine.Limits{})
-			row{has: []string{"['program.py']", "0o40700"}, hasNot: []string{"mine", "left"}}.judge(t, res)
+			res := s.python(t, c, "import os; print(os.listdir('.'), oct(os.stat('.').st_mode), *(os.path.exists(n) for n in ('mine.txt', '../left.txt', '/left.txt')))\ntry: print(os.listdir('..'))\nexcept OSError: print('unseen')", confine.Limits{})
+			row{has: []string{"['program.py'] 0o40700 False False False\n"}, hasNot: []string{"mine", "left"}}.judge(t, res)
 		}
 	})
 	name = s.declare("C36", "a document of the host is not appended to, replaced or removed")
