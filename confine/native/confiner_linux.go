@@ -31,15 +31,17 @@ type confiner struct {
 
 	tokens chan struct{} // one for each program that may run at once; waiters are served in order
 
-	mu     sync.Mutex
-	idle   []*slot // least recently used first
-	count  int     // slots alive, idle or in use
-	nextID int
-	free   []int // slot indices to use again
-	closed bool
-	busy   sync.WaitGroup
-	ctx    context.Context // ends at Close: kills what runs
-	cancel context.CancelFunc
+	mu      sync.Mutex
+	idle    []*slot // least recently used first
+	count   int     // slots alive, idle or in use
+	nextID  int
+	free    []int // slot indices to use again
+	reports map[reportKey]confine.Report
+	spared  slotKey // the kind that has had its spare slot made
+	closed  bool
+	busy    sync.WaitGroup
+	ctx     context.Context // ends at Close: kills what runs
+	cancel  context.CancelFunc
 }
 
 // Open opens the native backend. It refuses when the interpreter cannot be used; a step of the confinement that this machine refuses is
@@ -58,7 +60,7 @@ func Open(o confine.Options) (confine.Confiner, error) {
 	if o.Slots == 0 {
 		o.Slots = max(2, runtime.NumCPU())
 	}
-	c := &confiner{options: o, userns: os.Geteuid() != 0, tokens: make(chan struct{}, o.Slots)}
+	c := &confiner{options: o, reports: map[reportKey]confine.Report{}, userns: os.Geteuid() != 0, tokens: make(chan struct{}, o.Slots)}
 	if c.in, err = resolve(o); err != nil {
 		return nil, err
 	}
@@ -175,12 +177,10 @@ func (c *confiner) Run(ctx context.Context, spec confine.Spec) (confine.Result, 
 	}
 	s.runs++
 	o := e.judge()
-	o.Usage = confine.Usage{WallMS: float64(wall.Microseconds()) / 1000, CPUMS: float64(max(e.cpu*1000, int64(e.death.CPUMicros))) / 1000, MemoryPeakBytes: e.peak, ProcessesPeak: e.pidsPeak}
+	o.Usage = confine.Usage{WallMS: float64(wall.Microseconds()) / 1000, CPUMS: float64(e.cpuMicros) / 1000, MemoryPeakBytes: e.peak, ProcessesPeak: e.pidsPeak}
 	o.Stdout, o.Stderr = out[0], out[1]
-	if o.Stopped == confine.StoppedLost {
-		o.Stdout, o.Stderr = out[0], out[1]
-	}
-	res := confine.Result{Outcome: o, Report: c.report(s, spec, l, ready), Program: spec.Program.ID()}
+	c.spare(key)
+	res := confine.Result{Outcome: o, Report: c.report(s, spec, ready), Program: spec.Program.ID()}
 	c.release(s, broken, l)
 	return res, nil
 }
@@ -201,12 +201,7 @@ func (c *confiner) acquire(key slotKey) (*slot, error) {
 	} else {
 		c.count++
 	}
-	index := c.nextID
-	if n := len(c.free); n > 0 {
-		index, c.free = c.free[n-1], c.free[:n-1]
-	} else {
-		c.nextID++
-	}
+	index := c.index()
 	c.mu.Unlock()
 	if evicted != nil {
 		c.discard(evicted)
@@ -219,8 +214,48 @@ func (c *confiner) acquire(key slotKey) (*slot, error) {
 		c.mu.Unlock()
 		return nil, err
 	}
-	s.index = index
 	return s, nil
+}
+
+// spare makes, after the first run of its kind, a second slot behind the caller's back: a caller that runs one program after another finds a
+// waiting cell in one while the other builds its next.
+func (c *confiner) spare(key slotKey) {
+	if key.start == confine.StartCold || c.options.Slots < 2 {
+		return
+	}
+	c.mu.Lock()
+	if c.closed || c.spared == key || c.count >= c.options.Slots {
+		c.mu.Unlock()
+		return
+	}
+	c.spared = key
+	c.count++
+	index := c.index()
+	c.busy.Add(1)
+	c.mu.Unlock()
+	go func() {
+		defer c.busy.Done()
+		s, err := c.openSlot(key, index)
+		if err != nil { // a caller who needs a slot will be told why
+			c.mu.Lock()
+			c.count--
+			c.free = append(c.free, index)
+			c.mu.Unlock()
+			return
+		}
+		c.release(s, false, confine.DefaultLimits)
+	}()
+}
+
+// index gives a slot index; c.mu is held.
+func (c *confiner) index() int {
+	if n := len(c.free); n > 0 {
+		i := c.free[n-1]
+		c.free = c.free[:n-1]
+		return i
+	}
+	c.nextID++
+	return c.nextID - 1
 }
 
 // discard closes a slot and gives its index back; its place in count goes to the caller.

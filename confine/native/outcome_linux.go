@@ -13,18 +13,18 @@ import (
 
 // ending is everything known about a run that is over: facts only, no judgement yet.
 type ending struct {
-	limits   confine.Limits
-	death    cell.Death
-	lost     bool            // the launcher died: death holds nothing
-	killed   confine.Stopped // why the supervisor killed, or ""
-	observed int64           // at that moment, in the reason's unit
-	oomKills int64           // of the run's cgroup
-	peak     int64           // memory charge
-	pidsHit  int64           // times the kernel refused a process
-	cpu      int64           // milliseconds, all processes
-	pidsPeak *int64          // nil where the kernel does not keep it
-	counted  bool            // steps were asked for
-	byRlimit bool            // no cgroup: the address space is the memory limit
+	limits    confine.Limits
+	death     cell.Death
+	lost      bool            // the launcher died: death holds nothing
+	killed    confine.Stopped // why the supervisor killed, or ""
+	observed  int64           // at that moment, in the reason's unit
+	oomKills  int64           // of the run's cgroup
+	peak      int64           // memory charge
+	pidsHit   int64           // times the kernel refused a process
+	cpuMicros int64           // of the program, without its interpreter's start
+	pidsPeak  *int64          // nil where the kernel does not keep it
+	counted   bool            // steps were asked for
+	byRlimit  bool            // no cgroup: the address space is the memory limit
 }
 
 var tamperText = map[uint32]string{1: "instruction events were switched off", 2: "a frame's tracing was switched off", 3: "the counter was changed"}
@@ -82,8 +82,8 @@ func (e ending) judge() confine.Outcome {
 	case d.HasStatus == 0:
 		return stop(confine.StoppedSignal, 0, 0) // somebody outside killed the init
 	// A program can send itself any signal: the kernel's, for a limit, is told by what had been used. RLIMIT_CPU counts by ticks, so a tenth may lack.
-	case (signal == unix.SIGXCPU || signal == unix.SIGKILL) && e.cpu >= e.limits.CPU.Milliseconds()*9/10:
-		return stop(confine.StoppedCPU, e.limits.CPU.Milliseconds(), e.cpu)
+	case (signal == unix.SIGXCPU || signal == unix.SIGKILL) && e.cpuMicros >= e.limits.CPU.Microseconds()*9/10:
+		return stop(confine.StoppedCPU, e.limits.CPU.Milliseconds(), e.cpuMicros/1000)
 	case signal == unix.SIGXFSZ && int64(d.DiskUsed) >= e.limits.FileBytes:
 		return stop(confine.StoppedDisk, e.limits.FileBytes, e.limits.FileBytes)
 	case failed && d.Uncaught == cell.UncaughtMemory && d.RefusedAlloc > 0:

@@ -4,6 +4,7 @@ package native
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pdlt.dev/pdlt/confine"
@@ -72,22 +73,49 @@ func (c *confiner) checkFacets(p confine.Policy, l confine.Limits) error {
 	return nil
 }
 
-// report says what held for one run. The cell's own read-back has been compared already: a cell that differed did not run.
-func (c *confiner) report(s *slot, spec confine.Spec, l confine.Limits, ready *cell.Ready) confine.Report {
-	r := confine.Report{Backend: Name, Start: s.key.start, Rung: c.rung(), PolicyDigest: spec.Policy.Digest(l), Kernel: c.kernel, Cgroup: c.cgMode,
-		StepsTrusted: !spec.Policy.NativeCode && !spec.Policy.Processes && !s.key.command}
+// reportKey is what the unchanging part of a report depends on.
+type reportKey struct {
+	slot   slotKey
+	policy confine.Policy
+	limits confine.Limits
+}
+
+// maxReports bounds the memory that callers with ever new limits can cause.
+const maxReports = 256
+
+// report says what held for one run. The cell's own read-back has been compared already: a cell that differed did not run. What it
+// is made of does not change from run to run with the same policy and limits, so it is made once.
+func (c *confiner) report(s *slot, spec confine.Spec, ready *cell.Ready) confine.Report {
+	key := reportKey{s.key, spec.Policy, spec.Limits}
+	c.mu.Lock()
+	r, ok := c.reports[key]
+	c.mu.Unlock()
+	if ok {
+		r.Facets = slices.Clone(r.Facets) // the caller's to change
+		return r
+	}
+	p, l := spec.Policy, spec.Limits
+	r = confine.Report{Backend: Name, Start: s.key.start, Rung: c.rung(), PolicyDigest: p.Digest(l), Kernel: c.kernel, Cgroup: c.cgMode,
+		StepsTrusted: !p.NativeCode && !p.Processes && !s.key.command}
 	if s.key.command {
 		r.Interpreter.Origin = "none"
 	} else {
 		r.Interpreter, r.HashSeed = s.in.about, c.options.HashSeed
 	}
-	by := c.mechanisms(spec.Policy, l)
+	by := c.mechanisms(p, l)
 	for _, f := range confine.Facets {
 		version := "Linux " + c.kernel
-		if ready != nil && strings.Contains(by[f], "Landlock") {
+		if strings.Contains(by[f], "Landlock") {
 			version += fmt.Sprintf(", Landlock ABI %d", ready.LandlockABI)
 		}
-		r.Facets = append(r.Facets, confine.FacetReport{Facet: f, Asked: !spec.Policy.Waive.Has(f), Enforced: by[f] != "", By: by[f], Version: version})
+		r.Facets = append(r.Facets, confine.FacetReport{Facet: f, Asked: !p.Waive.Has(f), Enforced: by[f] != "", By: by[f], Version: version})
 	}
+	c.mu.Lock()
+	if len(c.reports) >= maxReports {
+		clear(c.reports)
+	}
+	c.reports[key] = r
+	c.mu.Unlock()
+	r.Facets = slices.Clone(r.Facets)
 	return r
 }

@@ -173,7 +173,7 @@ func buildFilter(o seccomp.Options) (cell.Filter, error) {
 
 // open starts a launcher for key.
 func (c *confiner) openSlot(key slotKey, index int) (*slot, error) {
-	s := &slot{key: key, abi: c.abi, wake: -1, own: ownNamespaces(), buf: make([]byte, 64<<10)}
+	s := &slot{key: key, index: index, abi: c.abi, wake: -1, own: ownNamespaces(), buf: make([]byte, 64<<10)}
 	if !key.command {
 		s.in = c.in
 	}

@@ -195,12 +195,12 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 		}
 		out[i] = keep[i].stream()
 	}
-	e.cpu = int64(e.death.CPUMicros / 1000)
+	e.cpuMicros = max(0, int64(e.death.CPUMicros)-int64(ready.CPUMicros))
 	e.peak = int64(e.death.MaxRSS)
 	if s.cg != nil {
 		u := s.usage()
 		e.oomKills, e.pidsHit, e.peak = u.OOMKills, u.PidsMaxEvents, max(0, u.MemoryPeak-s.base)
-		e.cpu = max(e.cpu, u.CPU.Milliseconds())
+		e.cpuMicros = u.CPU.Microseconds() // of every process, also those that nobody waited for
 		if u.PidsPeak > 0 {
 			peak := u.PidsPeak - 1 // the init
 			if !s.cg.PerCell() {

@@ -123,6 +123,7 @@ struct cell_ready { /* program process -> Go, once: locked down, or the step tha
 	uint32_t uid, gid, euid, groups;
 	uint32_t caps;	   /* number of bits set over all five sets */
 	uint64_t ns[7];	   /* inode of user, mnt, pid, net, ipc, uts, cgroup */
+	uint64_t cpu_us;   /* used so far, by the start of an interpreter that was not forked */
 	char python[16];   /* "3.14.6", or empty */
 };
 

@@ -32,6 +32,7 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef SYS_landlock_create_ruleset
@@ -252,6 +253,19 @@ static int load_filter(const struct cell_config *cfg, uint32_t len, uint32_t off
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
 }
 
+/* Nothing executed later can have a capability that is not in the bounding set. The launcher empties its own once; a new user namespace
+ * starts with a full one again. */
+static const char *empty_bounding_set(void)
+{
+	for (int c = 0; c < 64; c++)
+		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0) {
+			if (errno == EINVAL)
+				break; /* past the last capability this kernel knows */
+			return "drop bounding set";
+		}
+	return NULL;
+}
+
 /* Become uid and gid for good: no capability is left and nothing gives one back. */
 static const char *drop_privileges(uint32_t uid, uint32_t gid)
 {
@@ -259,12 +273,6 @@ static const char *drop_privileges(uint32_t uid, uint32_t gid)
 	if (prctl(PR_SET_SECUREBITS, 0x2f, 0, 0, 0) < 0)
 		return "lock securebits";
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	for (int c = 0; c < 64; c++)
-		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0) {
-			if (errno == EINVAL)
-				break; /* past the last capability this kernel knows */
-			return "drop bounding set";
-		}
 	setgroups(0, NULL); /* refused to an ordinary user, whose groups then show as nobody's */
 	if (setresgid(gid, gid, gid) < 0)
 		return "change group";
@@ -349,8 +357,9 @@ static const char *build_cell(const struct cell_config *cfg, const struct parts 
 {
 	char opt[128];
 	unsigned long f = MS_NOSUID | MS_NODEV | (cfg->flags & CELL_NATIVE ? 0 : MS_NOEXEC);
-	/* One file system behind the three writable folders, so that one limit bounds all of them. Its own four folders are ours. */
-	snprintf(opt, sizeof opt, "mode=0755,size=%llu,nr_inodes=%u", (unsigned long long)p->want.disk_bytes, p->want.inodes + 4);
+	/* One file system behind the three writable folders, so that one limit bounds all of them. Its own four folders are ours. Its root stays
+	 * mounted, closed: to unmount it would wait for every processor, in every run. */
+	snprintf(opt, sizeof opt, "mode=0700,size=%llu,nr_inodes=%u", (unsigned long long)p->want.disk_bytes, p->want.inodes + 4);
 	if (mount("tmpfs", "/box", "tmpfs", f, opt) < 0)
 		return "mount work folder";
 	static const char *const pairs[][2] = { { "/box/work", "/work" }, { "/box/tmp", "/tmp" }, { "/box/shm", "/dev/shm" } };
@@ -358,8 +367,6 @@ static const char *build_cell(const struct cell_config *cfg, const struct parts 
 		if (mkdir(pairs[i][0], 0700) < 0 || chown(pairs[i][0], cfg->host_uid, cfg->host_gid) < 0 ||
 		    mount(pairs[i][0], pairs[i][1], NULL, MS_BIND, NULL) < 0)
 			return "bind work folders";
-	if (umount2("/box", MNT_DETACH) < 0)
-		return "hide work file system";
 	/* subset=pid leaves nothing of the host in it; kernels before 5.8 do not know the option. */
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=ptraceable,subset=pid") < 0 &&
 	    (errno != EINVAL || mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2") < 0))
@@ -479,7 +486,12 @@ static _Noreturn void run_program(const struct cell_config *cfg, struct parts *p
 	/* After the mounts, so that the cell's own user namespace has no power over them. */
 	if (unshare(CLONE_NEWUSER) < 0)
 		cell_fail_ready(req, "unshare user namespace", errno);
-	if (write(sync, "u", 1) != 1 || read(sync, &c, 1) != 1)
+	/* While the init maps the ids. */
+	if (write(sync, "u", 1) != 1)
+		_exit(70);
+	if ((step = empty_bounding_set()))
+		cell_fail_ready(req, step, errno);
+	if (read(sync, &c, 1) != 1)
 		_exit(70);
 	close(sync);
 	setsid();
@@ -729,6 +741,11 @@ void cell_serve(const struct cell_config *cfg, int control, void (*enter)(struct
 	struct running run = { 0 };
 	struct cell_message up = { .kind = CELL_MSG_UP, .pid = getpid() };
 	fcntl(control, F_SETFD, FD_CLOEXEC);
+	const char *step = empty_bounding_set();
+	if (step) {
+		cell_fail_control(control, step, errno);
+		_exit(70);
+	}
 	send_message(control, &up, NULL, 0);
 	for (;;) {
 		struct pollfd fds[2] = { { control, POLLIN, 0 }, { run.pid ? run.pidfd : -1, POLLIN, 0 } };
@@ -793,22 +810,42 @@ void cell_ready(struct cell *c, int load_inner, const char *python)
 		snprintf(path, sizeof path, "/proc/self/ns/%s", names[i]);
 		r.ns[i] = stat(path, &st) == 0 ? st.st_ino : 0;
 	}
+	struct timespec used;
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0)
+		r.cpu_us = used.tv_sec * 1000000ULL + used.tv_nsec / 1000;
 	snprintf(r.python, sizeof r.python, "%s", python);
 	if (send_all(c->request, &r, sizeof r) < 0)
 		_exit(0);
 }
 
-/* The request ends before it began when Go no longer wants the cell: leave without a word. */
+/* The request arrives in a few pieces: read what is there and hand it out. */
+static struct {
+	size_t at, end;
+	char bytes[32 << 10];
+} inbox;
+
+/* more waits for the next piece. A socket that ends before the request does means that Go no longer wants the cell: leave without a word. */
+static void more(int fd)
+{
+	ssize_t n;
+	while ((n = read(fd, inbox.bytes, sizeof inbox.bytes)) < 0 && errno == EINTR)
+		;
+	if (n <= 0)
+		_exit(0);
+	inbox.at = 0;
+	inbox.end = n;
+}
+
 static void must_read(int fd, void *p, size_t n)
 {
 	for (char *c = p; n;) {
-		ssize_t r = read(fd, c, n);
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r <= 0)
-			_exit(0);
-		c += r;
-		n -= r;
+		if (inbox.at == inbox.end)
+			more(fd);
+		size_t m = inbox.end - inbox.at < n ? inbox.end - inbox.at : n;
+		memcpy(c, inbox.bytes + inbox.at, m);
+		inbox.at += m;
+		c += m;
+		n -= m;
 	}
 }
 
@@ -837,17 +874,18 @@ static char **read_strings(int fd, uint32_t n)
 /* Names were checked by Go. O_EXCL and O_NOFOLLOW hold all the same: the folder is empty but for what this loop made. */
 static void write_program_file(int fd, char *name, uint32_t mode, uint64_t size)
 {
-	char buf[65536];
 	if (mkdir_parents(name) < 0)
 		cell_fail_ready(fd, "make a folder of the program", errno);
 	int out = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (out < 0)
 		cell_fail_ready(fd, "make a file of the program", errno);
 	while (size) {
-		size_t n = size < sizeof buf ? size : sizeof buf;
-		must_read(fd, buf, n);
-		if (write(out, buf, n) != (ssize_t)n)
+		if (inbox.at == inbox.end)
+			more(fd);
+		size_t n = inbox.end - inbox.at < size ? inbox.end - inbox.at : size;
+		if (write(out, inbox.bytes + inbox.at, n) != (ssize_t)n)
 			cell_fail_ready(fd, "write a file of the program", errno);
+		inbox.at += n;
 		size -= n;
 	}
 	close(out);

@@ -191,6 +191,7 @@ type Ready struct {
 	Groups      uint32
 	Caps        uint32
 	NS          [7]uint64 // user, mnt, pid, net, ipc, uts, cgroup
+	CPUMicros   uint64    // used so far, by the start of an interpreter that was not forked
 	python      [16]byte
 }
 
