@@ -63,6 +63,13 @@ func checkProgram(p confine.Program) error {
 	if p.Entry != "" && len(p.Roots) > 0 {
 		return bad("$.program.roots", fmt.Sprintf("%d roots", len(p.Roots)), "none: a Python program reads its interpreter and its own files")
 	}
+	for i, root := range p.Roots {
+		for _, own := range []string{workDir, tmpDir, "/dev/shm", "/proc"} {
+			if clean := path.Clean(root); clean == own || strings.HasPrefix(clean, own+"/") {
+				return bad(fmt.Sprintf("$.program.roots[%d]", i), strconv.Quote(root), "a path outside "+own+", where a cell has its own")
+			}
+		}
+	}
 	names := map[string]bool{}
 	var total int64
 	for i, f := range p.Files {
