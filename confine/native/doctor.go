@@ -148,7 +148,7 @@ func (t *trial) judge(o observation) confine.Proof {
 	p.Enforced = held && real && reported
 	p.Vacuous = held && !real
 	if !p.Enforced && !p.Vacuous {
-		p.Fix = facetFixes[t.facet]
+		p.Fix = fixForFacet(t.facet, o.result.Report)
 	}
 	return p
 }

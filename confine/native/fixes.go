@@ -107,12 +107,17 @@ func FixFor(step, errno string) string {
 	return ""
 }
 
-// facetFixes says what to change when a facet is not enforced although its cell could be built.
-var facetFixes = map[confine.Facet]string{
-	confine.FSRead:  fixLandlock,
-	confine.FSWrite: fixLandlock,
-	confine.Exec:    fixSeccomp,
-	confine.Mem:     fixCgroup,
-	confine.CPU:     fixCgroup,
-	confine.Pids:    fixCgroup,
+// fixForFacet says what to change when a facet did not hold although its cell could be built.
+func fixForFacet(f confine.Facet, r confine.Report) string {
+	switch f {
+	case confine.FSRead, confine.FSWrite:
+		if r.Rung == "no-landlock" {
+			return fixLandlock
+		}
+	case confine.Mem, confine.CPU, confine.Pids:
+		if strings.HasPrefix(r.Cgroup, "none") {
+			return fixCgroup
+		}
+	}
+	return "none is known: this machine has what the facet needs. It is a defect; please report it with the output of `pdlt doctor --json`."
 }

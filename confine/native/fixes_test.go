@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pdlt.dev/pdlt/confine"
 )
 
 // Each step that the launcher can fail at leads to the fix that a reader of that failure needs.
@@ -34,6 +36,23 @@ func TestFixesNameTheSetting(t *testing.T) {
 	}
 	if got := FixFor("read the request", "EPROTO"); got != "" {
 		t.Errorf("a fault of ours has a fix: %q", got)
+	}
+}
+
+func TestAFacetThatDoesNotHoldHasTheFixOfItsCause(t *testing.T) {
+	for _, c := range []struct {
+		facet  confine.Facet
+		report confine.Report
+		says   string
+	}{
+		{confine.FSRead, confine.Report{Rung: "no-landlock"}, "lsm="},
+		{confine.Mem, confine.Report{Rung: "no-cgroup", Cgroup: "none: no controller"}, "Delegate=yes"},
+		{confine.Mem, confine.Report{Rung: "full", Cgroup: "v2"}, "defect"},
+		{confine.Net, confine.Report{Rung: "full"}, "defect"},
+	} {
+		if got := fixForFacet(c.facet, c.report); !strings.Contains(got, c.says) {
+			t.Errorf("%s on %+v does not say %q: %s", c.facet, c.report, c.says, got)
+		}
 	}
 }
 

@@ -24,16 +24,19 @@ import (
 const deathGrace = 10 * time.Second
 
 // request lays a program and its limits out for its cell.
-func (s *slot) request(spec confine.Spec, l confine.Limits) cell.Request {
+func (s *slot) request(spec confine.Spec, l confine.Limits, ready *cell.Ready) cell.Request {
 	p := spec.Program
 	q := cell.Request{Count: l.Steps > 0, Steps: l.Steps, FSize: uint64(l.FileBytes), NoFile: uint32(l.OpenFiles), Stack: 8 << 20,
-		CPUSeconds: uint32(math.Ceil(l.CPU.Seconds())), Env: append(append([]string(nil), fixedEnv...), p.Env...)}
+		// The kernel's limit counts the interpreter's start too, and whole seconds: it never ends a program before its own limit.
+		CPUSeconds: uint32(math.Ceil(l.CPU.Seconds() + float64(ready.CPUMicros)/1e6)), Env: append(append([]string(nil), fixedEnv...), p.Env...)}
 	if s.cg == nil {
 		// Without a cgroup the address space is the memory limit; the init counts as a process of the same user.
 		q.AS, q.NProc = uint64(l.MemoryBytes), uint32(l.Processes)+1
 	} else {
 		// Address space is not memory: a backstop against mapping without end, far above what honest programs reserve.
 		q.AS = uint64(max(64<<30, 16*l.MemoryBytes))
+		// The supervisor counts to the microsecond; RLIMIT_CPU counts by ticks, up to a fifth too many on a busy machine, and must not come first.
+		q.CPUSeconds++
 	}
 	for i, f := range p.Files {
 		mode := uint32(f.Mode.Perm())
@@ -92,7 +95,7 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 
 	keep := [2]*keeper{{keep: int(l.OutputBytes)}, {keep: int(l.OutputBytes)}}
 	taps := [2]io.Writer{spec.Stdout, spec.Stderr}
-	pending := s.request(spec, l).Encode()
+	pending := s.request(spec, l, ready).Encode()
 	for _, fd := range []int{c.Out, c.Err} {
 		if err := unix.SetNonblock(fd, true); err != nil {
 			return abandon(fmt.Errorf("set non-blocking: %w", err))
