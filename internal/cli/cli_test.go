@@ -281,6 +281,7 @@ func TestTheExitStatusAndTheLineSayWhatEndedTheProgram(t *testing.T) {
 		{exit(confine.Outcome{Stopped: confine.StoppedNone}, 137), 137, ""},
 		{sig(limit(confine.StoppedWall, 30000, 30002), 9), 124, "stopped by the wall clock: limit 30000 ms, observed 30002 ms"},
 		{sig(limit(confine.StoppedCPU, 1000, 1003), 24), 152, "stopped by the limit of processor time: limit 1000 ms, observed 1003 ms"},
+		{sig(limit(confine.StoppedCPU, 1000, 1003), 9), 152, "stopped by the limit of processor time: limit 1000 ms, observed 1003 ms"},
 		{sig(limit(confine.StoppedMemory, 100, 101), 9), 137, "stopped by the memory limit: limit 100 bytes, observed 101 bytes"},
 		{exit(limit(confine.StoppedMemory, 100, 101), 1), 137, "stopped by the memory limit: limit 100 bytes, observed 101 bytes"},
 		{exit(limit(confine.StoppedSteps, 100, 101), 125), 125, "stopped by the step budget: limit 100 steps, observed 101 steps"},

@@ -7,7 +7,7 @@
 // # Exit status
 //
 // Of a run: the program's own, or 128 and the number of the signal that ended it; 124 when the wall clock stopped it, 125 the step
-// budget, 137 the memory limit; 130, 143 or 129 when pdlt itself was interrupted. Of everything: 2 when it was refused and nothing ran,
+// budget, 137 the memory limit, 152 the limit of processor time; 130, 143 or 129 when pdlt itself was interrupted. Of everything: 2 when it was refused and nothing ran,
 // 70 when the fault is ours, 141 when nobody reads the output. Of doctor: 1 when a required facet does not hold.
 //
 // # JSON

@@ -18,6 +18,8 @@ func statusOf(ctx context.Context, o confine.Outcome) int {
 		return exitWall
 	case o.Stopped == confine.StoppedSteps:
 		return exitSteps
+	case o.Stopped == confine.StoppedCPU:
+		return exitCPU
 	case o.Stopped == confine.StoppedMemory:
 		return exitMemory
 	case o.Stopped == confine.StoppedLost:

@@ -28,6 +28,7 @@ const (
 	exitSteps   = 125
 	exitSignal  = 128 // and the signal's number
 	exitMemory  = 137
+	exitCPU     = 152 // 128 and SIGXCPU, whether the kernel sent that or the supervisor killed first
 )
 
 func refuse(code, path, found, required string) error {
