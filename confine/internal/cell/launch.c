@@ -883,8 +883,9 @@ static void write_program_file(int fd, char *name, uint32_t mode, uint64_t size)
 		if (inbox.at == inbox.end)
 			more(fd);
 		size_t n = inbox.end - inbox.at < size ? inbox.end - inbox.at : size;
-		if (write(out, inbox.bytes + inbox.at, n) != (ssize_t)n)
-			cell_fail_ready(fd, "write a file of the program", errno);
+		ssize_t w = write(out, inbox.bytes + inbox.at, n);
+		if (w != (ssize_t)n) /* a part written means that the rest found no room */
+			cell_fail_ready(fd, "write a file of the program", w < 0 ? errno : ENOSPC);
 		inbox.at += n;
 		size -= n;
 	}
