@@ -13,7 +13,7 @@ import (
 var repeatable = []struct{ name, source string }{
 	{"the order of a set of strings", "print({str(i) for i in range(100)}, {b'x%d' % i for i in range(50)}, hash('a'), hash(('a', b'b', 1.5)))"},
 	{"the names in modules and on paths", "import sys\nprint(sorted(sys.modules), sys.path, sys.flags, sys.executable, sys.argv, sys.orig_argv, sys.prefix, sys.meta_path, sys.builtin_module_names, sys.warnoptions, sys._xoptions)"},
-	{"its own surroundings", "import os, sys\nprint(sorted(os.environ.items()), os.getcwd(), sorted(os.listdir('/')), os.listdir('.'), os.getuid(), os.getpid(), os.getppid(), os.uname().nodename, os.umask(0), os.getpgrp(), os.getsid(0), os.ttyname if 0 else '')"},
+	{"its own surroundings", "import os, sys\nprint(sorted(os.environ.items()), os.getcwd(), sorted(os.listdir('/etc') + os.listdir('/dev')), os.listdir('.'), os.getuid(), os.getpid(), os.getppid(), os.uname().nodename, os.umask(0), os.getpgrp(), os.getsid(0), os.ttyname if 0 else '')"},
 	{"the depth of recursion", "import sys\nn = 0\ndef f():\n    global n\n    n += 1\n    f()\ntry: f()\nexcept RecursionError as e: print(n, e, sys.getrecursionlimit())"},
 	{"a seeded generator and sorting", "import random\nr = random.Random(7)\nx = [r.random() for _ in range(2000)]\nprint(sum(sorted(x, key=lambda v: -v)[:10]), r.sample(range(100), 10))"},
 	{"json, regular expressions and text", "import json, re, collections\nt = ' '.join(sorted({str(i * i) for i in range(300)}))\nprint(json.dumps(collections.Counter(re.findall(r'\\d', t)), sort_keys=True), json.loads('{\"a\": [1, 2]}'))"},

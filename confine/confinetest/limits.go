@@ -50,7 +50,7 @@ func (s *suite) stops(t *testing.T) {
 		{name: "exit 137 is an exit", both: true, code: 137, source: "import os; os._exit(137)"},
 		{name: "a program that kills itself ended by a signal", both: true, stopped: confine.StoppedSignal, signal: 9, source: "import os; os.kill(os.getpid(), 9)"},
 		{name: "the wall clock kills with its own reason", both: true, stopped: confine.StoppedWall, signal: 9, limit: 300, limits: confine.Limits{Wall: 300 * time.Millisecond}, source: "import time; time.sleep(60)", check: observedIn(300, 1300)},
-		{name: "the kernel's kill for memory has its own reason", both: true, stopped: confine.StoppedMemory, signal: 9, limit: 48 * mb, limits: confine.Limits{MemoryBytes: 48 * mb}, source: `
+		{name: "the kernel's kill for memory has its own reason", cgroup: true, both: true, stopped: confine.StoppedMemory, signal: 9, limit: 48 * mb, limits: confine.Limits{MemoryBytes: 48 * mb}, source: `
 b = []
 while True: b.append(bytearray(1 << 20))
 `},
@@ -167,7 +167,7 @@ except MemoryError: print("caught")
 x = []
 while True: x.append({len(x): str(len(x))})
 `},
-		{name: "memory: files in the private folders count", stopped: confine.StoppedMemory, signal: -1, limits: confine.Limits{MemoryBytes: 48 * mb, DiskBytes: 512 * mb, FileBytes: 512 * mb}, source: `
+		{name: "memory: files in the private folders count", cgroup: true, stopped: confine.StoppedMemory, signal: -1, limits: confine.Limits{MemoryBytes: 48 * mb, DiskBytes: 512 * mb, FileBytes: 512 * mb}, source: `
 with open("/dev/shm/f", "wb") as f:
     while True: f.write(bytes(1 << 20))
 `},
@@ -181,13 +181,13 @@ with open("/dev/shm/f", "wb") as f:
 				t.Errorf("peak %d bytes; want more than 0 and at most 24 MiB", p)
 			}
 		}},
-		{name: "memory: many threads with stacks fit", stdout: "30\n", limits: confine.Limits{MemoryBytes: 64 * mb, Processes: 64}, source: `
+		{name: "memory: many threads with stacks fit", cgroup: true, stdout: "30\n", limits: confine.Limits{MemoryBytes: 64 * mb, Processes: 64}, source: `
 import threading
 b = threading.Barrier(31)
 [threading.Thread(target=b.wait, daemon=True).start() for _ in range(30)]
 n = threading.active_count() - 1; b.wait(); print(n)
 `},
-		{name: "pids: threads are refused at the limit, which is exact", both: true, limits: confine.Limits{Processes: 16, Wall: 10 * time.Second}, source: `
+		{name: "pids: threads are refused at the limit, which is exact", cgroup: true, both: true, limits: confine.Limits{Processes: 16, Wall: 10 * time.Second}, source: `
 import threading, os
 go = threading.Event(); n = 0
 try:
@@ -195,7 +195,7 @@ try:
 except RuntimeError: pass
 print(n, flush=True); os._exit(0)
 `, check: between(15, 15)},
-		{name: "pids: a refused thread that ends the program is named", stopped: confine.StoppedPids, signal: -1, limit: 16, limits: confine.Limits{Processes: 16}, errHas: []string{"can't start new thread"}, source: `
+		{name: "pids: a refused thread that ends the program is named", cgroup: true, stopped: confine.StoppedPids, signal: -1, limit: 16, limits: confine.Limits{Processes: 16}, errHas: []string{"can't start new thread"}, source: `
 import threading, os, sys, traceback
 go = threading.Event()
 try:

@@ -115,7 +115,11 @@ type suite struct {
 // Run runs the suite.
 func Run(t *testing.T, b Backend) {
 	Offer(b)
-	Need(t, confine.Facets...)
+	for _, f := range confine.Facets {
+		if f != confine.Mem && f != confine.CPU && f != confine.Pids { // these have lesser forms: see row.cgroup
+			Need(t, f)
+		}
+	}
 	if len(b.Modes) == 0 {
 		b.Modes = []confine.StartMode{confine.StartCold, confine.StartWarm, confine.StartZygote}
 	}
@@ -239,6 +243,7 @@ type row struct {
 	program *confine.Program // instead of source
 	policy  confine.Policy
 	limits  confine.Limits
+	cgroup  bool // needs more than rlimits can do
 	both    bool // with and without hints
 	stopped confine.Stopped
 	code    int
@@ -250,6 +255,18 @@ type row struct {
 	errHas  []string      // in stderr
 	within  time.Duration // Outcome.Usage.WallMS
 	check   func(*testing.T, confine.Result)
+}
+
+// needCgroup skips a row that rlimits alone cannot give, or fails it where the machine is known to have cgroups.
+func (s *suite) needCgroup(t *testing.T, c confine.Confiner) {
+	t.Helper()
+	res := s.run(t, c, confine.Spec{Program: confine.Python(nil), Policy: minimal})
+	if reason, none := strings.CutPrefix(res.Report.Cgroup, "none"); none {
+		if required, err := confine.ParseFacets(os.Getenv(Require)); err == nil && required.Has(confine.Mem) {
+			t.Fatalf("%s requires facet mem in full: no cgroup%s", Require, reason)
+		}
+		t.Skipf("rlimits alone cannot: no cgroup%s", reason)
+	}
 }
 
 // table runs rows, each as a subtest.
@@ -268,6 +285,9 @@ func (s *suite) table(t *testing.T, rows []row) {
 
 func (s *suite) one(t *testing.T, c confine.Confiner, r row) confine.Result {
 	t.Helper()
+	if r.cgroup {
+		s.needCgroup(t, c)
+	}
 	p := confine.Python([]byte(r.source))
 	if r.program != nil {
 		p = *r.program

@@ -35,14 +35,14 @@ def leave():
 		}},
 		{name: "the wall clock ends a family", stopped: confine.StoppedWall, signal: -1, limits: confine.Limits{Wall: 500 * time.Millisecond}, source: grandchild + "leave(); time.sleep(60)"},
 		{name: "the CPU limit counts a family together", stopped: confine.StoppedCPU, signal: -1, limits: confine.Limits{Wall: 20 * time.Second, CPU: 800 * time.Millisecond}, source: "import os\nos.fork()\nwhile True: pass", check: observedIn(800, 2300)},
-		{name: "the memory limit counts a family together", stopped: confine.StoppedMemory, signal: -1, limits: confine.Limits{MemoryBytes: 64 << 20}, source: `
+		{name: "the memory limit counts a family together", cgroup: true, stopped: confine.StoppedMemory, signal: -1, limits: confine.Limits{MemoryBytes: 64 << 20}, source: `
 import os, time
 for _ in range(6):
     if not os.fork():
         b = bytearray(20 << 20); time.sleep(10); os._exit(0)
 time.sleep(10)
 `},
-		{name: "processes are refused at the limit, which is exact", limits: confine.Limits{Processes: 12}, check: between(11, 11), source: `
+		{name: "processes are refused at the limit, which is exact", cgroup: true, limits: confine.Limits{Processes: 12}, check: between(11, 11), source: `
 import os, time
 n = 0
 try:
