@@ -37,6 +37,8 @@ HIDDEN const char *provenance_install(void);
 /* provenance_trusts tells whether code was marked. */
 HIDDEN bool provenance_trusts(PyObject *code);
 
+/* provenance_trust marks a code object and those in its constants. */
+HIDDEN void provenance_trust(PyObject *code);
 /* provenance_rescan marks what came since. */
 HIDDEN const char *provenance_rescan(void);
 

@@ -66,7 +66,7 @@ static bool grow(void)
 }
 
 /* Without memory for the set a code object stays untrusted: it is counted, and no count is ever too small. */
-static void trust(PyObject *code)
+void provenance_trust(PyObject *code)
 {
 	if (provenance_trusts(code) || (used * 2 >= nslots && !grow() && used + 1 >= nslots))
 		return;
@@ -85,7 +85,7 @@ static void trust(PyObject *code)
 	for (Py_ssize_t k = 0, n = PyTuple_Size(consts); k < n; k++) {
 		PyObject *o = PyTuple_GetItem(consts, k);
 		if (exactly(o, &PyCode_Type))
-			trust(o);
+			provenance_trust(o);
 	}
 	Py_DecRef(consts);
 }
@@ -106,7 +106,7 @@ const char *provenance_rescan(void)
 		PyObject *code = PyObject_GetAttrString(o, "__code__");
 		if (!code)
 			return "read a function's code";
-		trust(code);
+		provenance_trust(code);
 		Py_DecRef(code);
 	}
 	Py_DecRef(all);
@@ -231,7 +231,7 @@ static PyObject *load(PyObject *path_object, const char *path)
 			return NULL; /* with the exception of the compiler, if there is one */
 	}
 	if (wanted())
-		trust(code);
+		provenance_trust(code);
 	return code;
 }
 
@@ -280,7 +280,7 @@ static PyObject *get_frozen_object(PyObject *self, void *a, Py_ssize_t n, void *
 		return shelf_nothing();
 	PyObject *code = stock_frozen(self, a, n, b, c);
 	if (code && n == 1 && wanted() && exactly(code, &PyCode_Type))
-		trust(code);
+		provenance_trust(code);
 	return code;
 }
 
@@ -290,7 +290,7 @@ static PyObject *get_frozen_object_o(PyObject *self, void *name, Py_ssize_t n, v
 		return shelf_nothing();
 	PyObject *code = stock_frozen(self, name, n, b, c);
 	if (code && wanted() && exactly(code, &PyCode_Type))
-		trust(code);
+		provenance_trust(code);
 	return code;
 }
 
@@ -348,7 +348,7 @@ static PyObject *run_known(any_function stock, int start, PyObject *self, void *
 		Py_DecRef(name);
 	if (!code)
 		return NULL;
-	trust(code);
+	provenance_trust(code);
 	memcpy(ours, args, all * sizeof *ours);
 	ours[0] = code;
 	PyObject *r = stock(self, ours, n, names, c);
@@ -363,7 +363,7 @@ static PyObject *compile_known(PyObject *self, void *a, Py_ssize_t n, void *name
 {
 	PyObject *r = stock_compile(self, a, n, names, c);
 	if (in.counting && r && PY_VECTORCALL_NARGS((size_t)n) > 0 && exactly(r, &PyCode_Type) && known(*(PyObject **)a))
-		trust(r);
+		provenance_trust(r);
 	return r;
 }
 

@@ -184,7 +184,7 @@ static const char *start_interpreter(void)
 /* ---- what every program finds ------------------------------------------------------------------------------ */
 
 static PyObject *run_exitfuncs, *thread_count, *posix_environ, *time_tzset;
-static PyObject *pristine_modules, *pristine_sys, *pristine_builtins; /* copies; the first keeps the modules alive */
+static PyObject *pristine_sys, *pristine_builtins; /* copies */
 
 static const char *set_up_sys(void)
 {
@@ -247,7 +247,7 @@ static const char *remember(void)
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
 		if (PyDict_DelItemString(in.modules, ours[i]) < 0)
 			PyErr_Clear();
-	if (!(pristine_modules = PyDict_Copy(in.modules)) || !(pristine_builtins = PyDict_Copy(in.builtins)))
+	if (!(in.pristine_modules = PyDict_Copy(in.modules)) || !(pristine_builtins = PyDict_Copy(in.builtins)))
 		return "remember the modules";
 	drop(r = PyObject_CallMethod(gc, "collect", NULL));
 	if (in.minor == 14)
@@ -526,7 +526,7 @@ static bool finalise(void)
 	PyObject *refs = PyList_New(0), *k, *v;
 	Py_ssize_t at = 0;
 	while (refs && PyDict_Next(in.modules, &at, &k, &v)) {
-		if (PyDict_GetItemWithError(pristine_modules, k) != v && PyObject_TypeCheck(v, &PyModule_Type)) {
+		if (PyDict_GetItemWithError(in.pristine_modules, k) != v && PyObject_TypeCheck(v, &PyModule_Type) && !shelf_as_it_was(k, v)) {
 			PyObject *ref = PyWeakref_NewRef(v, NULL);
 			if (ref)
 				PyList_Append(refs, ref);
@@ -619,6 +619,8 @@ static const char *prepare(void)
 	if ((step = start_interpreter()) || (step = set_up_sys()) || (step = provenance_install()) || (step = steps_install()))
 		return step;
 	if (in.cfg->flags & CELL_HINTS && (step = hints_install()))
+		return step;
+	if (zygote && ((step = shelf_fill()) || (step = provenance_rescan())))
 		return step;
 	if ((step = remember()))
 		return step;

@@ -269,13 +269,14 @@ static bool in_replace;
 
 bool steps_may_make_code(void) { return in_replace; }
 
-static bool harmless(const char *name)
+/* Exact types: a number or text of a class of the program would run its code while code may be made. */
+static bool harmless(const char *name, PyObject *value)
 {
-	static const char *const names[] = { "co_filename", "co_name", "co_qualname", "co_firstlineno" };
+	static const char *const names[] = { "co_filename", "co_name", "co_qualname" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(name, names[i]))
-			return true;
-	return false;
+			return exactly(value, &PyUnicode_Type);
+	return !strcmp(name, "co_firstlineno") && exactly(value, &PyLong_Type);
 }
 
 /* types.coroutine sets this flag on a generator's code (Include/cpython/code.h, CO_ITERABLE_COROUTINE). */
@@ -302,7 +303,8 @@ static PyObject *replace(PyObject *self, void *a, Py_ssize_t n, void *names, voi
 		return stock_replace(self, a, n, names, c);
 	for (Py_ssize_t i = 0, k = names ? PyTuple_Size(names) : 0; i < k; i++) {
 		const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(names, i), NULL);
-		if (!name || !(harmless(name) || (!strcmp(name, "co_flags") && harmless_flags(self, args[(size_t)n + i])))) {
+		PyObject *value = args[(size_t)n + i]; /* n: positional arguments, of which replace takes none */
+		if (n || !name || !(harmless(name, value) || (!strcmp(name, "co_flags") && harmless_flags(self, value)))) {
 			hints_refuse(CELL_DENIED_NONE, "byte code that the compiler did not make is off while steps are counted", "code.replace");
 			return NULL;
 		}

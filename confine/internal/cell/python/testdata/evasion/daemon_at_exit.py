@@ -11,3 +11,4 @@ class Slow:
         time.sleep(3)
 s = Slow()
 threading.Thread(target=heavy, daemon=True).start()
+print("REFUSED")  # the interpreter may end before the thread has done anything
