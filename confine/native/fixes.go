@@ -1,6 +1,7 @@
 package native
 
 import (
+	"os"
 	"strings"
 
 	"pdlt.dev/pdlt/confine"
@@ -9,9 +10,10 @@ import (
 // The fixes. Each is something to paste: what to change, and where. None of them weakens a cell: they let cells be built.
 const (
 	fixUserNamespaces = `allow user namespaces; as root:
-sysctl -w user.max_user_namespaces=15000       # 0 switches them off
-sysctl -w kernel.unprivileged_userns_clone=1   # Debian's switch, where it exists
-To keep it, put the two settings into /etc/sysctl.d/60-pdlt.conf.`
+sysctl -w user.max_user_namespaces=15000   # 0 switches them off; to keep it: a line in /etc/sysctl.d/60-pdlt.conf`
+
+	fixUserNamespacesDebian = `allow ordinary users to make user namespaces; as root:
+sysctl -w kernel.unprivileged_userns_clone=1   # to keep it: a line in /etc/sysctl.d/60-pdlt.conf`
 
 	fixNamespaceCount = `allow more namespaces; as root:
 for n in user mnt pid net ipc uts cgroup; do sysctl -w user.max_${n}_namespaces=15000; done`
@@ -64,9 +66,49 @@ a security module that refuses mount(2): dmesg, or journalctl -k -g apparmor.`
 ulimit -u).`
 )
 
+// host is what a fix depends on. What could not be read is "".
+type host struct {
+	maxUserNamespaces string // user.max_user_namespaces
+	usernsClone       string // kernel.unprivileged_userns_clone: Debian only
+	appArmor          string // kernel.apparmor_restrict_unprivileged_userns: Ubuntu only
+	container         bool   // the marker that Docker, Podman or Kubernetes leave
+}
+
+func thisHost() host {
+	read := func(name string) string {
+		b, _ := os.ReadFile("/proc/sys/" + name)
+		return strings.TrimSpace(string(b))
+	}
+	h := host{read("user/max_user_namespaces"), read("kernel/unprivileged_userns_clone"), read("kernel/apparmor_restrict_unprivileged_userns"), false}
+	for _, marker := range []string{"/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io"} {
+		if _, err := os.Stat(marker); err == nil {
+			h.container = true
+		}
+	}
+	return h
+}
+
+// noPower is the fix where a user namespace cannot be made, or gives no power once it is there: the switch that this host has off, else
+// every one that it may be.
+func (h host) noPower() string {
+	switch {
+	case h.maxUserNamespaces == "0":
+		return fixUserNamespaces
+	case h.usernsClone == "0":
+		return fixUserNamespacesDebian
+	case h.appArmor == "1" && !h.container:
+		return fixAppArmor
+	case h.container:
+		return fixContainer
+	}
+	return fixAppArmor + "\n" + fixContainer
+}
+
 // FixFor says what to change on this machine so that a set-up step succeeds: the step as the launcher names it, and what the kernel answered,
 // as an errno's name ("EPERM"). It is "" when nothing but a look at the kernel's log can be advised.
-func FixFor(step, errno string) string {
+func FixFor(step, errno string) string { return thisHost().fixFor(step, errno) }
+
+func (h host) fixFor(step, errno string) string {
 	has := func(prefixes ...string) bool {
 		for _, p := range prefixes {
 			if strings.HasPrefix(step, p) {
@@ -82,13 +124,14 @@ func FixFor(step, errno string) string {
 	case has("clone launcher", "clone namespaces", "unshare user namespace"):
 		switch {
 		case errno == "ENOSPC" || errno == "EUSERS":
-			return fixNamespaceCount + "\n" + fixUserNamespaces
+			if h.maxUserNamespaces == "0" {
+				return fixUserNamespaces
+			}
+			return fixNamespaceCount
 		case errno == "ENOSYS":
 			return fixClone3
-		case errno == "EACCES": // AppArmor's answer
-			return fixAppArmor
 		}
-		return fixUserNamespaces + "\n" + fixContainer
+		return h.noPower()
 	case has("mount proc", "make proc"):
 		return fixProc
 	case has("create Landlock ruleset", "enforce Landlock"):
@@ -99,8 +142,7 @@ func FixFor(step, errno string) string {
 		return fixLibrary
 	case refused && has("make mounts private", "mount", "bind", "pivot root", "leave old root", "make root", "hide work file system", "set host name",
 		"map user id", "map group id", "leave root", "change", "become uid", "lock securebits", "drop"):
-		// A user namespace that gives no power: AppArmor's transition on Ubuntu, or a container's filter.
-		return fixAppArmor + "\n" + fixContainer
+		return h.noPower()
 	case has("mount", "bind", "pivot root"):
 		return fixMounts
 	}

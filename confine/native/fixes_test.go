@@ -9,29 +9,39 @@ import (
 	"pdlt.dev/pdlt/confine"
 )
 
-// Each step that the launcher can fail at leads to the fix that a reader of that failure needs.
+// Each step that the launcher can fail at leads to the fix that a reader of that failure needs, and to no other where the host says which.
 func TestFixesNameTheSetting(t *testing.T) {
-	for _, c := range []struct{ step, errno, says string }{
-		{"clone launcher", "ENOSPC", "user.max_user_namespaces"},
-		{"clone launcher", "EPERM", "kernel.unprivileged_userns_clone=1"},
-		{"clone launcher", "EACCES", "profile pdlt /usr/local/bin/pdlt flags=(unconfined) {\n  userns,"},
-		{"clone namespaces", "ENOSPC", "user.max_${n}_namespaces"},
-		{"clone namespaces", "ENOSYS", "clone3"},
-		{"clone namespaces", "EPERM", "--security-opt seccomp=unconfined"},
-		{"unshare user namespace", "EPERM", "user.max_user_namespaces"},
-		{"make mounts private", "EACCES", "kernel.apparmor_restrict_unprivileged_userns"},
-		{"mount root", "EPERM", "hostUsers: false"},
-		{"mount proc", "EPERM", "systempaths=unconfined"},
-		{"mount proc", "EPERM", "procMount: Unmasked"},
-		{"mount /dev/null", "EINVAL", "bind mounts"},
-		{"create Landlock ruleset", "EOPNOTSUPP", "lsm="},
-		{"load seccomp filter", "EINVAL", "CONFIG_SECCOMP_FILTER"},
-		{"start interpreter", "ENOENT", "libc6"},
-		{"fork program process", "EAGAIN", "pids.max"},
-		{"mount work folder", "ENOMEM", "memory.max"},
+	debian := host{maxUserNamespaces: "96365", usernsClone: "0"}
+	off := host{maxUserNamespaces: "0", usernsClone: "1"}
+	ubuntu := host{maxUserNamespaces: "96365", usernsClone: "1", appArmor: "1"}
+	docker := host{maxUserNamespaces: "96365", appArmor: "1", container: true}
+	plain := host{maxUserNamespaces: "96365"}
+	for _, c := range []struct {
+		host              host
+		step, errno, says string
+		not               string
+	}{
+		{off, "clone launcher", "ENOSPC", "user.max_user_namespaces=15000", "max_${n}"},
+		{debian, "clone launcher", "EPERM", "kernel.unprivileged_userns_clone=1", "seccomp"},
+		{ubuntu, "clone launcher", "EACCES", "profile pdlt /usr/local/bin/pdlt flags=(unconfined) {\n  userns,", "seccomp"},
+		{ubuntu, "make mounts private", "EACCES", "kernel.apparmor_restrict_unprivileged_userns", "Kubernetes"},
+		{docker, "clone launcher", "EPERM", "--security-opt seccomp=unconfined", "/etc/apparmor.d"},
+		{docker, "mount root", "EPERM", "hostUsers: false", "/etc/apparmor.d"},
+		{plain, "mount root", "EPERM", "hostUsers: false", "sysctl -w user.max"},
+		{plain, "clone namespaces", "ENOSPC", "user.max_${n}_namespaces", "AppArmor"},
+		{plain, "clone namespaces", "ENOSYS", "clone3", "sysctl"},
+		{off, "unshare user namespace", "ENOSPC", "user.max_user_namespaces", "max_${n}"},
+		{plain, "mount proc", "EPERM", "systempaths=unconfined", "sysctl"},
+		{docker, "mount proc", "EPERM", "procMount: Unmasked", "sysctl"},
+		{plain, "mount /dev/null", "EINVAL", "bind mounts", "sysctl"},
+		{plain, "create Landlock ruleset", "EOPNOTSUPP", "lsm=", "sysctl"},
+		{plain, "load seccomp filter", "EINVAL", "CONFIG_SECCOMP_FILTER", "sysctl"},
+		{plain, "start interpreter", "ENOENT", "libc6", "sysctl"},
+		{plain, "fork program process", "EAGAIN", "pids.max", "sysctl"},
+		{plain, "mount work folder", "ENOMEM", "memory.max", "sysctl"},
 	} {
-		if got := FixFor(c.step, c.errno); !strings.Contains(got, c.says) {
-			t.Errorf("FixFor(%q, %s) does not say %q:\n%s", c.step, c.errno, c.says, got)
+		if got := c.host.fixFor(c.step, c.errno); !strings.Contains(got, c.says) || strings.Contains(got, c.not) {
+			t.Errorf("%+v: %q answered %s: want %q and no %q:\n%s", c.host, c.step, c.errno, c.says, c.not, got)
 		}
 	}
 	if got := FixFor("read the request", "EPROTO"); got != "" {

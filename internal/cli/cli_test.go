@@ -454,6 +454,7 @@ func TestDoctorPrintsALineForEachFacet(t *testing.T) {
 	f := &fake{diagnosis: confine.Diagnosis{Backend: "native", Rung: "full", Kernel: "6.1", Cgroup: "v2", Notes: []string{"a note"}, Facets: []confine.Proof{
 		{Facet: confine.FSRead, Enforced: true, By: "Landlock", Tried: "read a file", Found: "ENOENT"},
 		{Facet: confine.Net, By: "seccomp", Tried: "connect", Found: "done", Fix: "do this\nand that"},
+		{Facet: confine.IPC, By: "seccomp", Tried: "attach", Found: "done", Fix: "do this\nand that"},
 		{Facet: confine.Env, Vacuous: true, Tried: "look", Found: "nothing", Baseline: "nothing"},
 	}}}
 	const want = `backend native, rung full, kernel 6.1, cgroup v2
@@ -462,12 +463,14 @@ fs-read    enforced      by Landlock; tried to read a file; found ENOENT
 net        NOT enforced  by seccomp; tried to connect; found done
            fix: do this
                 and that
+ipc        NOT enforced  by seccomp; tried to attach; found done
+           fix: as for net
 env        vacuous       by nothing; tried to look; found nothing
            unconfined it is the same, so this proves nothing: nothing
 
 note: a note
 `
-	if got := f.pdlt("", "doctor"); got != (answer{1, want + "required and not proven: net, env\n", ""}) {
+	if got := f.pdlt("", "doctor"); got != (answer{1, want + "required and not proven: net, ipc, env\n", ""}) {
 		t.Errorf("got %+v\n%s", got, got.stdout)
 	}
 	if !f.options.NoHints {

@@ -66,6 +66,7 @@ func printDiagnosis(w io.Writer, d confine.Diagnosis, required confine.FacetSet)
 	var b strings.Builder
 	fmt.Fprintf(&b, "backend %s, rung %s, kernel %s, cgroup %s\n\n", d.Backend, d.Rung, d.Kernel, d.Cgroup)
 	var gaps []string
+	fixes := map[string]confine.Facet{} // each is printed once
 	for _, p := range d.Facets {
 		verdict := "enforced"
 		switch {
@@ -82,7 +83,10 @@ func printDiagnosis(w io.Writer, d confine.Diagnosis, required confine.FacetSet)
 		if p.Vacuous {
 			fmt.Fprintf(&b, "%11sunconfined it is the same, so this proves nothing: %s\n", "", p.Baseline)
 		}
-		if p.Fix != "" {
+		if first, said := fixes[p.Fix]; said {
+			fmt.Fprintf(&b, "%11sfix: as for %s\n", "", first)
+		} else if p.Fix != "" {
+			fixes[p.Fix] = p.Facet
 			fmt.Fprintf(&b, "%11sfix: %s\n", "", strings.ReplaceAll(strings.TrimRight(p.Fix, "\n"), "\n", "\n"+strings.Repeat(" ", 16)))
 		}
 		if !p.Enforced && required.Has(p.Facet) {
