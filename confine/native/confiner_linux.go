@@ -60,14 +60,14 @@ func Open(o confine.Options) (confine.Confiner, error) {
 	if o.Slots == 0 {
 		o.Slots = max(2, runtime.NumCPU())
 	}
-	c := &confiner{options: o, reports: map[reportKey]confine.Report{}, userns: os.Geteuid() != 0, tokens: make(chan struct{}, o.Slots)}
+	c := &confiner{options: o, reports: map[reportKey]confine.Report{}, userns: !administrator(), tokens: make(chan struct{}, o.Slots)}
 	if c.in, err = resolve(o); err != nil {
 		return nil, err
 	}
 	if c.abi, err = landlock.ABI(); err != nil {
 		c.abi = 0
 	}
-	if c.uids, err = mappedIDs(); err != nil {
+	if c.uids, err = mappedIDs(c.userns); err != nil {
 		return nil, err
 	}
 	var u unix.Utsname
@@ -95,17 +95,24 @@ type idRange struct{ first, size uint32 }
 // preferredIDs lies far above ordinary users and the ranges that container tools hand out.
 const preferredIDs = 2_000_000_000
 
-// mappedIDs finds ids that nobody uses: one for each slot, so that limits that the kernel keeps by user are never shared. An ordinary user
-// has only its own.
-func mappedIDs() (idRange, error) {
-	if os.Geteuid() != 0 {
+// administrator reports whether this process may mount. Root in a container often may not, and root of a user namespace may.
+func administrator() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
+
+// mappedIDs finds ids that nobody uses: one for each slot, so that limits that the kernel keeps by user are never shared. Who needs a user
+// namespace has only its own, and so has root of one in which no other id exists.
+func mappedIDs(userns bool) (idRange, error) {
+	if userns {
 		return idRange{0, 1}, nil // root of the launcher's user namespace, which is the user outside
 	}
 	b, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil {
 		return idRange{}, fmt.Errorf("read uid map: %w", err)
 	}
-	best := idRange{65534, 1}
+	best := idRange{0, 1}
 	for _, line := range strings.Split(string(b), "\n") {
 		var inside, outside, size uint32
 		if n, _ := fmt.Sscan(line, &inside, &outside, &size); n != 3 {
@@ -113,6 +120,9 @@ func mappedIDs() (idRange, error) {
 		}
 		if inside <= preferredIDs && preferredIDs-inside < size {
 			return idRange{preferredIDs, 4096}, nil
+		}
+		if best.first == 0 && inside <= 65534 && 65534-inside < size {
+			best = idRange{65534, 1}
 		}
 		if size > 8192 { // the end of the largest range, below nobody's
 			best = idRange{inside + size - 8192, 4096}
