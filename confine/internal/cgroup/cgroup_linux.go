@@ -224,7 +224,7 @@ func Sweep(mode Mode) (int, error) {
 func stale(parent, name string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
 	f := strings.Split(rest, "-")
-	if !ok || len(f) < 2 || strings.HasSuffix(name, "-probe") {
+	if !ok || len(f) < 2 {
 		return false
 	}
 	pid, err := strconv.Atoi(f[0])
