@@ -18,6 +18,12 @@ type doctorCommand struct {
 	interpreterFlags
 }
 
+// Help is printed below the usage line.
+func (*doctorCommand) Help() string {
+	return "It takes a few seconds, and runs the same harmless programs unconfined to compare with. " +
+		"The exit status is 0 if every required facet holds, and 1 if not."
+}
+
 func (c *doctorCommand) run(a *app) int {
 	required, err := confine.ParseFacets(c.Require)
 	if err != nil {

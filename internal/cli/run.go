@@ -13,7 +13,7 @@ type runCommand struct {
 	Program []string `arg:"" name:"file" passthrough:"partial" help:"The program's source, or - for standard input; then its arguments."`
 
 	Tier   string `placeholder:"TIER" default:"STANDARD" help:"Budget: ${tiers}. Default: ${default}."`
-	JSON   bool   `name:"json" help:"Print outcome and report as one JSON object instead of the program's output."`
+	JSON   bool   `name:"json" help:"Print outcome and report as one JSON object instead of the program's output. A refusal is one object too: {\"refusal\": …}."`
 	Wall   string `placeholder:"TIME" help:"Elapsed time, such as 5s or 500ms. This and the other limits can only lower those of the tier."`
 	CPU    string `name:"cpu" placeholder:"TIME" help:"Processor time of all threads together."`
 	Memory string `placeholder:"SIZE" help:"Memory, such as 64MiB, 64M or 67108864."`
@@ -28,6 +28,13 @@ type runCommand struct {
 
 	confinementFlags
 	interpreterFlags
+}
+
+// Help is printed below the usage line.
+func (*runCommand) Help() string {
+	return "The exit status is the program's own, or 128 and the number of the signal that ended it. " +
+		"124: stopped by the wall clock. 125: by the step budget. 137: by the memory limit. 152: by the limit of processor time. " +
+		"2: refused, nothing ran. 70: the fault is pdlt's."
 }
 
 func (c *runCommand) run(a *app) int {

@@ -91,11 +91,11 @@ func needNative(t skipper) {
 
 type tKey struct{}
 
-// need native|python: skips the script, with the reason, where the machine lacks something.
+// need native|python|unix|unshare: skips the script, with the reason, where the machine lacks something.
 func need(ts *testscript.TestScript, neg bool, args []string) {
 	t := ts.Value(tKey{}).(testscript.T)
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: need native|python|unix|user")
+		ts.Fatalf("usage: need native|python|unix|unshare")
 	}
 	switch args[0] {
 	case "native":
@@ -112,9 +112,9 @@ func need(ts *testscript.TestScript, neg bool, args []string) {
 		if runtime.GOOS == "windows" {
 			t.Skip("no such files on windows")
 		}
-	case "user":
-		if os.Getuid() == 0 {
-			t.Skip("root may read everything")
+	case "unshare":
+		if out, err := exec.Command("unshare", "-Ur", "true").CombinedOutput(); err != nil {
+			t.Skip("no user namespaces for unshare: " + err.Error() + " " + string(out))
 		}
 	default:
 		ts.Fatalf("unknown need %q", args[0])
