@@ -17,6 +17,8 @@ type outlet struct {
 	done   chan struct{}
 }
 
+const chunkBytes = 64 << 10 // what the supervisor reads at once
+
 type chunk struct {
 	to   io.Writer
 	data []byte
@@ -86,11 +88,11 @@ func (t *tap) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	t.last = p[len(p)-1]
-	// One allocation for many small writes.
-	if n := len(o.queue); n > 0 && o.queue[n-1].to == t.to {
+	// Small writes share a chunk, and no chunk ever grows: what waits takes the room that it needs and not twice that.
+	if n := len(o.queue); n > 0 && o.queue[n-1].to == t.to && len(o.queue[n-1].data)+len(p) <= cap(o.queue[n-1].data) {
 		o.queue[n-1].data = append(o.queue[n-1].data, p...)
 	} else {
-		o.queue = append(o.queue, chunk{t.to, append([]byte(nil), p...)})
+		o.queue = append(o.queue, chunk{t.to, append(make([]byte, 0, max(len(p), chunkBytes)), p...)})
 	}
 	o.more.Signal()
 	return len(p), nil
