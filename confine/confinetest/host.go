@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 )
 
@@ -66,18 +65,6 @@ func steady() map[int]string {
 		have = now
 	}
 	return have
-}
-
-// none waits up to two seconds for every descendant to be gone.
-func none(t *testing.T, when string) {
-	t.Helper()
-	left := Descendants()
-	for begin := time.Now(); len(left) > 0 && time.Since(begin) < 2*time.Second; left = Descendants() {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if len(left) > 0 {
-		t.Errorf("processes left %s: %v", when, left)
-	}
 }
 
 // OpenFiles lists this process's descriptors by what they lead to. It is empty where there is no /proc.

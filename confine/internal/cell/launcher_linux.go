@@ -12,14 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Error names the step and what the kernel answered.
-func (e *StepError) Error() string {
-	return fmt.Sprintf("%s: %s", e.Step, syscall.Errno(e.Errno).Error())
-}
-
-// Unwrap gives the errno.
-func (e *StepError) Unwrap() error { return syscall.Errno(e.Errno) }
-
 // ErrGone is returned when the launcher died or closed its socket.
 var ErrGone = errors.New("the launcher is gone")
 
@@ -86,7 +78,8 @@ func memfd(b []byte) (*os.File, error) {
 		return nil, fmt.Errorf("hold configuration: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "config")
-	if _, err := f.Write(b); err == nil {
+	_, err = f.Write(b)
+	if err == nil {
 		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
 	}
 	if err != nil {

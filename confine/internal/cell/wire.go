@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"syscall"
 	"unsafe"
 )
 
@@ -282,3 +283,11 @@ type StepError struct {
 	Step  string // as launch.c names it
 	Errno int32
 }
+
+// Error names the step and what the kernel answered.
+func (e *StepError) Error() string {
+	return fmt.Sprintf("%s: %s", e.Step, syscall.Errno(e.Errno).Error())
+}
+
+// Unwrap gives the errno.
+func (e *StepError) Unwrap() error { return syscall.Errno(e.Errno) }

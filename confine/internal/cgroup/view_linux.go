@@ -15,6 +15,7 @@ type View interface {
 	SetLimits(memory int64, pids int) error
 	// ResetPeaks starts the counters of Usage anew.
 	ResetPeaks() error
+	// Usage is what was used since ResetPeaks.
 	Usage() Usage
 	// MemoryCurrent is the present charge in bytes.
 	MemoryCurrent() int64
