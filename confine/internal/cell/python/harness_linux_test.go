@@ -66,6 +66,8 @@ func interpreters(t testing.TB) []interpreter {
 	if !testing.Short() {
 		home, _ := os.UserHomeDir()
 		found, _ = filepath.Glob(filepath.Join(home, ".pyenv/versions/3.1?.*/bin/python3.??"))
+		system, _ := filepath.Glob("/usr/bin/python3.??")
+		found = append(found, system...)
 		for minor := 10; minor <= 14; minor++ {
 			if exe, err := exec.LookPath(fmt.Sprintf("python3.%d", minor)); err == nil {
 				found = append(found, exe)

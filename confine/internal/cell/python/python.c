@@ -345,6 +345,18 @@ static PyObject *make_main(const char *file)
 	return m; /* ours and sys.modules' */
 }
 
+/* Room for the words about a program that ran out of address space: to show an exception takes some megabytes, and where they are
+ * missing the interpreter says no more than "lost sys.stderr". */
+static struct { void *at; size_t size; } reserve;
+
+static void keep_reserve(uint64_t as_bytes)
+{
+	/* 16 MiB: a traceback of 3.14 took 7 on the pack; a small program is not to lose more than an eighth to it */
+	size_t size = as_bytes / 8 < 16 << 20 ? as_bytes / 8 : 16 << 20;
+	if (as_bytes && (reserve.at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) != MAP_FAILED)
+		reserve.size = size;
+}
+
 static void note_uncaught(void)
 {
 	PyObject *type, *value, *tb;
@@ -353,6 +365,8 @@ static void note_uncaught(void)
 	int what = CELL_UNCAUGHT_OTHER;
 	if (type == PyExc_MemoryError) {
 		what = CELL_UNCAUGHT_MEMORY;
+		if (reserve.size)
+			munmap(reserve.at, reserve.size);
 	} else if (type == PyExc_OSError) {
 		PyObject *e = attribute(value, "errno");
 		long n = e && exactly(e, &PyLong_Type) ? PyLong_AsLong(e) : 0;
@@ -655,6 +669,7 @@ static _Noreturn void run(struct cell *c)
 		in.page->tamper = in.counting ? CELL_TAMPER_COUNTER : CELL_TAMPER_NONE;
 		leave(70);
 	}
+	keep_reserve(c->req.as_bytes);
 	in.pid = getpid();
 	Py_IncRef(d);
 	PyObject *r = PyRun_FileExFlags(fp, name, Py_file_input, d, d, 1, NULL);

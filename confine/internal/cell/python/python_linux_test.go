@@ -371,3 +371,45 @@ func BenchmarkCounting(b *testing.B) {
 		}
 	}
 }
+
+// A module that a fork takes from the shelf brings what a stock interpreter's import brings, under the same names and with the
+// same contents; and a program that changed something gets a module of its own.
+func TestTheShelfIsNotSeen(t *testing.T) {
+	imports := []string{"abc", "collections", "collections.abc", "typing", "dataclasses", "re", "json", "os", "os.path", "datetime", "decimal", "fractions", "importlib",
+		"importlib.util", "inspect", "traceback", "enum", "contextlib", "pathlib", "csv", "argparse", "urllib.parse", "shutil", "hashlib", "timeit", "array", "random",
+		"statistics", "threading", "logging", "tempfile", "unittest", "json, re", "typing, dataclasses, os", "os, sys, re, json, math, collections, itertools, functools, datetime"}
+	eachInterpreter(t, func(t *testing.T, i interpreter) {
+		z := newZygote(t, i, cell.Hints)
+		for _, names := range imports {
+			source := fmt.Sprintf("import sys\nimport %s\nprint(sorted(sys.modules))\nfor n in %q.split(', '):\n    m = sys.modules[n]\n"+
+				"    print(n, m.__name__, m.__spec__.name, type(m.__loader__).__name__, sorted(vars(m)))\n", names, names)
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "program.py"), []byte(source), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(i.exe, "-I", "-S", "-X", "utf8", "-B", "program.py")
+			cmd.Dir = dir
+			want, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("import %s: %v", names, err)
+			}
+			if got := z.run(t, run{source: []byte(source)}); !bytes.Equal(got.out, want) {
+				t.Errorf("import %s:\n got %s\nwant %s\n%s", names, got.out, want, got.err)
+			}
+		}
+		for name, c := range map[string]struct{ source, want string }{
+			"taken again":                  {"import sys, json\nsys.modules.pop('json').mine = 1\nimport json\nprint(hasattr(json, 'mine'), json.dumps([1]))", "False [1]\n"},
+			"reloaded":                     {"import json, importlib\njson.dumps = None\nimportlib.reload(json)\nprint(json.dumps([1]))", "[1]\n"},
+			"another in its place":         {"import sys, types\nsys.modules['keyword'] = m = types.ModuleType('keyword')\nm.iskeyword = 5\nimport collections\nprint(collections._iskeyword)", "5\n"},
+			"a path before":                {"import sys\nopen('enum.py', 'w').write('print(7)\\nraise SystemExit')\nsys.path.insert(0, '.')\nimport re", "7\n"},
+			"an import of its own":         {"import builtins\nstock = builtins.__import__\ndef f(name, *a):\n    print(name) if name == 'enum' else 0\n    return stock(name, *a)\nbuiltins.__import__ = f\nimport re", "enum\n"},
+			"made by hand":                 {"import importlib.util as u\ns = u.find_spec('json')\na, b = u.module_from_spec(s), u.module_from_spec(s)\ns.loader.exec_module(a)\ns.loader.exec_module(b)\nprint(a is b, a.dumps([1]), b.dumps([2]))", "False [1] [2]\n"},
+			"monkeypatched, then set free": {"import string\nclass A:\n    def __del__(self):\n        print('gone')\nstring.digits = A()", "gone\n"},
+			"environment":                  {"import os\nos.environ['X'] = '1'\nprint(os.environ['A'], os.getenv('X'))", "b 1\n"},
+		} {
+			if got := z.run(t, run{source: []byte(c.source), req: cell.Request{Env: []string{"A=b"}}}); string(got.out) != c.want {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+	})
+}

@@ -101,6 +101,7 @@ static const char filler[] =
 struct book {
 	PyObject *name, *module, *dict; /* dict: a copy of what the module held */
 	int *needs, nneeds;
+	bool own_name; /* a loader asks the module for its name, and _collections_abc says collections.abc */
 	enum { SHELVED, MADE, TAKEN } state;
 };
 static struct book *books;
@@ -140,7 +141,7 @@ static bool untouched(void)
 PyObject *shelf_make(PyObject *name)
 {
 	struct book *b = find(name);
-	if (!b || b->state != SHELVED || !untouched())
+	if (!b || b->state != SHELVED || !b->own_name || !untouched())
 		return NULL;
 	for (int i = 0; i < b->nneeds; i++) {
 		struct book *n = &books[b->needs[i]];
@@ -319,6 +320,8 @@ static const char *keep(PyObject *new, PyObject *needs)
 		books[i] = (struct book){ .name = k, .module = v, .dict = exactly(v, &PyModule_Type) ? PyDict_Copy(PyModule_GetDict(v)) : PyDict_New() };
 		Py_IncRef(k);
 		Py_IncRef(v);
+		PyObject *own = books[i].dict ? PyDict_GetItemString(books[i].dict, "__name__") : NULL;
+		books[i].own_name = own && exactly(own, &PyUnicode_Type) && !strcmp(PyUnicode_AsUTF8AndSize(own, NULL), PyUnicode_AsUTF8AndSize(k, NULL));
 		if (!number || !books[i].dict || PyDict_SetItem(index_of, k, number) < 0)
 			return "make the shelf";
 		Py_DecRef(number);
