@@ -108,7 +108,8 @@ func tryV2(parent string) error {
 
 // delegate switches on, for the groups below dir, the controllers that runs need.
 func delegate(dir string) error {
-	m, err := cgroup2.Load(strings.TrimPrefix(dir, "/sys/fs/cgroup"))
+	// The library switches them on above a group, and reports the last write only: that of dir, when asked for a child of it.
+	m, err := cgroup2.Load(strings.TrimPrefix(filepath.Join(dir, "child"), "/sys/fs/cgroup"))
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
