@@ -1,15 +1,18 @@
-"""Links in the standard library's place."""
+"""Paths that begin in the standard library and end elsewhere, and a link of our own that leads into it."""
 import importlib.machinery, os
 SRC = "for i in range(1_000_000):\n    pass\nprint('EVADED')"
 open("evil.py", "w").write(SRC)
-std = os.path.dirname(os.__file__)
-for to in ("evil_link.py", "json/evil_link.py"):
+std, here = os.path.dirname(os.__file__), os.getcwd()
+os.symlink(std, "library")
+for path in (
+    os.path.join(std, *[".."] * std.count("/"), here.lstrip("/"), "evil.py"),
+    std + "/json/../" + "../" * std.count("/") + here.lstrip("/") + "/evil.py",
+    os.path.join(here, "library", "..", "..", "..", here.lstrip("/"), "evil.py"),
+    std + "//./../" + "../" * std.count("/") + "proc/self/cwd/evil.py",
+):
     try:
-        os.symlink(os.path.abspath("evil.py"), os.path.join(std, to))
+        code = importlib.machinery.SourceFileLoader("evil", path).get_code("evil")
     except OSError as e:
         print("REFUSED", e)
         continue
-    try:
-        exec(importlib.machinery.SourceFileLoader("evil_link", os.path.join(std, to)).get_code("evil_link"))
-    finally:
-        os.unlink(os.path.join(std, to))
+    exec(code)
