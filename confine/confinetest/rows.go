@@ -627,11 +627,13 @@ func (s *suite) basics(t *testing.T) {
 		{name: s.declare("B12", "what was printed before the limit is kept"), stopped: confine.StoppedWall, signal: 9, limits: confine.Limits{Wall: 400 * time.Millisecond}, stdout: "kept\n", source: "import time\nprint('kept', flush=True)\ntime.sleep(30)"},
 		{name: s.declare("B13", "a docstring and a __future__ import work"), both: true, stdout: "d\n", source: "'''d'''\nfrom __future__ import annotations\nprint(__doc__)"},
 		{name: s.declare("B13", "and with a step limit"), both: true, limits: confine.Limits{Steps: 1000}, stdout: "d\n", source: "'''d'''\nfrom __future__ import annotations\nprint(__doc__)"},
-		{name: s.declare("B16", "the CPU limit under a 2 s clock is 5 s"), both: true, stdout: "5\n", limits: confine.Limits{Wall: 2 * time.Second}, source: "import resource; print(resource.getrlimit(resource.RLIMIT_CPU)[0])", check: func(t *testing.T, _ confine.Result) {
-			if l, err := (confine.Limits{Wall: 2 * time.Second}).Filled(); err != nil || l.CPU != 5*time.Second {
-				t.Errorf("CPU %v, %v; want 5 s", l.CPU, err)
-			}
-		}},
+		{name: s.declare("B16", "the CPU limit under a 2 s clock is 5 s"), both: true, stdout: "True\n", limits: confine.Limits{Wall: 2 * time.Second},
+			// The supervisor holds the 5 s; the kernel's limit stands behind it, with room for the interpreter's start and for ticks.
+			source: "import resource; print(5 <= resource.getrlimit(resource.RLIMIT_CPU)[0] <= 7)", check: func(t *testing.T, _ confine.Result) {
+				if l, err := (confine.Limits{Wall: 2 * time.Second}).Filled(); err != nil || l.CPU != 5*time.Second {
+					t.Errorf("CPU %v, %v; want 5 s", l.CPU, err)
+				}
+			}},
 	})
 	t.Run(s.declare("B5", "a written file is not in the host's folder"), func(t *testing.T) {
 		s.python(t, s.plain, "open('b5-left.txt', 'w').write('x')", confine.Limits{})

@@ -188,6 +188,13 @@ func (in *interpreter) fromHost(path string) error {
 	if err := in.addLibraries(append([]string{exe}, modules...)...); err != nil {
 		return err
 	}
+	// glibc opens it when a thread ends by pthread_exit, as CPython's daemon threads do at the end of a program.
+	for _, d := range libraryDirs() {
+		if lib := filepath.Join(d, "libgcc_s.so.1"); exists(lib) {
+			in.mounts = append(in.mounts, cell.Mount{Kind: cell.MountBind, Flags: readOnly, Source: lib, Target: lib})
+			break
+		}
+	}
 	digest, err := in.digestHost(exe)
 	if err != nil {
 		return err
@@ -296,6 +303,11 @@ func (in *interpreter) addLibraries(files ...string) error {
 		}
 	}
 	return nil
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }
 
 func runpaths(f *elf.File, name string) []string {

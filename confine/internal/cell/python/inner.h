@@ -78,6 +78,8 @@ HIDDEN bool takes_names(PyObject *f);
 
 /* hints_install adds the audit hook, once. */
 HIDDEN const char *hints_install(void);
+/* hints_processes explains the one way to a process that raises no event. */
+HIDDEN const char *hints_processes(void);
 /* hints_refuse raises the PermissionError of ours whose sentence starts with words and names what. */
 HIDDEN void hints_refuse(int kind, const char *words, const char *what);
 /* hints_dangerous_module tells whether a module could lead a program past the step counter. */

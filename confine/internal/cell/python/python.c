@@ -632,7 +632,7 @@ static const char *prepare(void)
 	const char *step;
 	if ((step = start_interpreter()) || (step = set_up_sys()) || (step = provenance_install()) || (step = steps_install()))
 		return step;
-	if (in.cfg->flags & CELL_HINTS && (step = hints_install()))
+	if (in.cfg->flags & CELL_HINTS && ((step = hints_install()) || (!(in.cfg->flags & CELL_PROCESSES) && (step = hints_processes()))))
 		return step;
 	if (zygote && ((step = shelf_fill()) || (step = provenance_rescan())))
 		return step;

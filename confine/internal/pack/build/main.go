@@ -58,7 +58,7 @@ const native = runtime.GOOS + "-" + runtime.GOARCH
 var cellSources = []string{"confine/internal/cell/launch.c", "confine/internal/cell/python/*.c"}
 
 // cellFlags keep the compiler's output free of paths and ids.
-var cellFlags = []string{"-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-ffile-prefix-map=" + "./=", "-Wl,--build-id=none", "-s"}
+var cellFlags = []string{"-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-fvisibility=hidden", "-Wl,-z,now", "-ffile-prefix-map=" + "./=", "-Wl,--build-id=none", "-s"}
 
 // keyFiles are the files, by pattern, whose content decides what a pack holds.
 var keyFiles = []string{
