@@ -60,9 +60,10 @@ func findPack(dir string) (*pack.Pack, error) {
 		}
 		dir = filepath.Join(filepath.Dir(exe), "pack")
 	}
-	root, err := pack.Find(filepath.Dir(dir))
-	if filepath.Base(dir) != "pack" { // a pack itself, by its digest
-		root, err = dir, nil
+	root := dir // a pack itself, unless the folder says which of its packs is current
+	var err error
+	if exists(filepath.Join(dir, "current")) || !exists(filepath.Join(dir, pack.ManifestName)) {
+		root, err = pack.FindIn(dir)
 	}
 	var p *pack.Pack
 	if err == nil {

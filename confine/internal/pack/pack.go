@@ -46,8 +46,11 @@ type Pack struct {
 
 // Find returns the folder of the pack that belongs to the commands in exeDir: the one that exeDir/pack/current names.
 // It does not open it. When there is none, the error is a [*Mismatch].
-func Find(exeDir string) (string, error) {
-	name := filepath.Join(exeDir, "pack", currentName)
+func Find(exeDir string) (string, error) { return FindIn(filepath.Join(exeDir, "pack")) }
+
+// FindIn is [Find] for a folder of packs, whatever it is called.
+func FindIn(packs string) (string, error) {
+	name := filepath.Join(packs, currentName)
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return "", &Mismatch{name, reason(err), `the digest of an interpreter pack (made by "make pack")`}
@@ -56,7 +59,7 @@ func Find(exeDir string) (string, error) {
 	if !isDigest(digest) {
 		return "", &Mismatch{name, fmt.Sprintf("%.80q", text), "64 hexadecimal digits"}
 	}
-	return filepath.Join(exeDir, "pack", digest), nil
+	return filepath.Join(packs, digest), nil
 }
 
 // Open reads the manifest of the pack in dir and checks that its digest is the folder's name. It does not look at the

@@ -59,6 +59,9 @@ HIDDEN PyObject *shelf_make(PyObject *name);
 HIDDEN const char *steps_install(void);
 /* steps_start counts from now on. NULL, or the step that failed. */
 HIDDEN const char *steps_start(uint64_t at_most);
+/* steps_park switches events on in a zygote; steps_leave_off takes that back in a fork whose program is not counted. */
+HIDDEN const char *steps_park(void);
+HIDDEN const char *steps_leave_off(void);
 /* steps_may_make_code tells the audit hook that code is being made from code that the compiler made. */
 HIDDEN bool steps_may_make_code(void);
 /* steps_check ends the process with a tamper fact unless counting still works. */

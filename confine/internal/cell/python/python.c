@@ -639,6 +639,8 @@ static const char *prepare(void)
 	if ((step = remember()))
 		return step;
 	watch_allocations();
+	if (zygote && (step = steps_park()))
+		return step;
 	read_fixed_env();
 	if ((step = set_environment(fixed_env)))
 		return step;
@@ -664,6 +666,8 @@ static _Noreturn void run(struct cell *c)
 		step = "open the program";
 	if (!step && in.counting && !(step = hints_install()))
 		step = steps_start(c->req.steps);
+	if (!step && !in.counting)
+		step = steps_leave_off();
 	if (step) {
 		dprintf(2, "cannot run the program: %s\n", step);
 		in.page->tamper = in.counting ? CELL_TAMPER_COUNTER : CELL_TAMPER_NONE;

@@ -107,8 +107,14 @@ static PyObject *make_counter(void)
 
 static PyObject *counter, *monitoring;
 
+static bool monitoring_on;
+
+/* Events cost a registration and the first look at much code, so a zygote switches them on once, before it is forked. */
 static const char *monitor(void)
 {
+	if (monitoring_on)
+		return NULL;
+	monitoring_on = true;
 	PyObject *events = PyObject_GetAttrString(monitoring, "events"), *event = events ? PyObject_GetAttrString(events, "INSTRUCTION") : NULL, *r;
 	if (!event)
 		return "find the instruction event";
@@ -510,6 +516,25 @@ static const char *guard_frames(void)
 		return "guard frame.f_trace_opcodes";
 	Py_DecRef(d);
 	return NULL;
+}
+
+const char *steps_park(void)
+{
+	limit = UINT64_MAX;
+	return monitoring ? monitor() : NULL;
+}
+
+const char *steps_leave_off(void)
+{
+	if (!monitoring_on)
+		return NULL;
+	monitoring_on = false;
+	steps_own = true;
+	PyObject *r = PyObject_CallMethod(monitoring, "set_events", "ii", TOOL, 0);
+	if (r)
+		r = PyObject_CallMethod(monitoring, "free_tool_id", "i", TOOL);
+	steps_own = false;
+	return r ? NULL : "switch off the step counter";
 }
 
 const char *steps_start(uint64_t at_most)
