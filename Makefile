@@ -6,7 +6,7 @@ export CONFINE_REQUIRE
 STATIC := -s -w -linkmode external -extldflags -static
 PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-RACE := $(patsubst %,./%/...,$(wildcard confine runner mcp))
+RACE := ./confine/native ./internal/... ./runner/...
 FUZZTIME := 20s
 .PHONY: help deps build pack demo check cross lint test race fuzz e2e confine conformance load bench dist clean
 
@@ -21,7 +21,7 @@ pack: ## make bin/pack: our CPython and the native helper
 demo: deps build ## from nothing to one confined program
 	echo 'print(6*7)' | bin/pdlt run -
 check: lint cross ## format, vet, staticcheck, other systems, laws, tests: what CI runs first
-	go test -count=1 ./test/law && go test ./...
+	go test -count=1 ./test/law && go test -short ./...
 lint: ## format, vet and staticcheck
 	test -z "$$(gofmt -l . | tee /dev/stderr)"
 	go vet ./... && go run $(STATICCHECK) ./...
