@@ -20,7 +20,7 @@ pack: ## make bin/pack: our CPython and the native helper
 	go run ./confine/internal/pack/build
 demo: deps build ## from nothing to one confined program
 	echo 'print(6*7)' | bin/pdlt run -
-check: lint cross ## format, vet, staticcheck, other systems, laws, tests: what CI runs first
+check: lint cross build ## format, vet, staticcheck, other systems, laws, tests: what CI runs first
 	go test -count=1 ./test/law && go test -short ./...
 lint: ## format, vet and staticcheck
 	test -z "$$(gofmt -l . | tee /dev/stderr)"

@@ -60,7 +60,7 @@ func cgroupsOf(t *testing.T, pid int) []string {
 func TestThousandsOfRunsLeaveNothingAndMemoryIsFlat(t *testing.T) {
 	confinetest.Offer(nativeBackend(t))
 	confinetest.Need(t, confine.FSRead)
-	for mode, runs := range map[confine.StartMode]int{ // the numbers of a full runconfine.StartZygote: 10_000, confine.StartWarm: 300, confine.StartCold: 300} {
+	for mode, runs := range map[confine.StartMode]int{confine.StartZygote: 10_000, confine.StartWarm: 300, confine.StartCold: 300} {
 		t.Run(string(mode), func(t *testing.T) {
 			if testing.Short() {
 				runs /= 10
