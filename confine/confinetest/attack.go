@@ -294,6 +294,7 @@ type attack struct {
 	policy   confine.Policy
 	mode     string
 	baseline *AttackBaseline
+	cgroup   bool // the reports of this confiner claim a cgroup
 
 	mu      sync.Mutex
 	results []AttackResult
@@ -409,6 +410,11 @@ func commandRoots(python string) []string {
 
 func (a *attack) run(ctx context.Context, s confine.Spec) (confine.Result, error) {
 	res, err := a.c.Run(ctx, s)
+	if err == nil {
+		a.mu.Lock()
+		a.cgroup = strings.HasPrefix(res.Report.Cgroup, "v")
+		a.mu.Unlock()
+	}
 	for _, text := range []string{res.Outcome.Stdout.Text, res.Outcome.Stderr.Text} {
 		if found := tokenPattern.FindString(text); found != "" {
 			a.t.Errorf("%s: the output of a cell holds a canary: %.2000s", a.mode, text)

@@ -39,6 +39,9 @@ func TestAttacks(t *testing.T) {
 	if len(results) != len(modes) {
 		return // a mode was left out by -run
 	}
+	if os.Geteuid() != 0 && !*updateAttacks {
+		t.Skip("every probe was judged; the matrix itself was recorded as root, whose unconfined baseline differs")
+	}
 	got := confinetest.AttackMatrix(modes, results)
 	const golden = "../../confine/confinetest/testdata/attacks.golden"
 	if *updateAttacks {
