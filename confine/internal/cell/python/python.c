@@ -644,6 +644,8 @@ static const char *prepare(void)
 	read_fixed_env();
 	if ((step = set_environment(fixed_env)))
 		return step;
+	/* One thread runs Python at a time. An arena for each would reserve 64 MiB of address space, which is the memory limit where there is no cgroup. */
+	mallopt(M_ARENA_MAX, 1);
 	/* Sorts what the start left free and gives it back, so that not every fork does it anew, on pages that it would have to copy. */
 	malloc_trim(0);
 	/* After the freeze: a program's cycles through its __main__ must be seen by the collector. */
