@@ -205,7 +205,8 @@ func remove(dir string) error {
 }
 
 // Sweep removes folders that a server which is gone left behind: their lock is free and no process of the name's pid and start time lives. It gives
-// the number of folders removed. What still runs inside is killed first: only our own launchers and cells ever were in there.
+// the number of folders removed. What still runs inside is killed first: only our own launchers and cells ever were in there. It looks beside this
+// process's own group too: the server before may have been started from another one, such as an earlier session of the same user.
 func Sweep(mode Mode) (int, error) {
 	n := 0
 	for _, parent := range mode.Dirs {
@@ -213,13 +214,35 @@ func Sweep(mode Mode) (int, error) {
 		if err != nil {
 			return n, fmt.Errorf("list cgroups: %w", err)
 		}
-		for _, e := range entries {
-			if e.IsDir() && stale(parent, e.Name()) && clear(filepath.Join(parent, e.Name()), 3) {
-				n++
+		n += sweep(parent, entries)
+		above := filepath.Dir(parent)
+		if !isGroup(above) {
+			continue
+		}
+		beside, _ := os.ReadDir(above)
+		for _, e := range beside {
+			if dir := filepath.Join(above, e.Name()); e.IsDir() && dir != parent {
+				entries, _ := os.ReadDir(dir) // somebody else's may be closed to us
+				n += sweep(dir, entries)
 			}
 		}
 	}
 	return n, nil
+}
+
+func isGroup(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "cgroup.procs"))
+	return err == nil
+}
+
+func sweep(parent string, entries []fs.DirEntry) int {
+	n := 0
+	for _, e := range entries {
+		if e.IsDir() && stale(parent, e.Name()) && clear(filepath.Join(parent, e.Name()), 3) {
+			n++
+		}
+	}
+	return n
 }
 
 func stale(parent, name string) bool {

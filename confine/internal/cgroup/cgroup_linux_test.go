@@ -120,6 +120,21 @@ func TestSweepTakesTheDeadAndNothingElse(t *testing.T) {
 	var parent string
 	for _, parent = range m.Dirs {
 	}
+	// Servers that were started from a group beside ours.
+	var beside []string
+	for _, own := range m.Dirs {
+		if above := filepath.Dir(own); isGroup(above) {
+			dir := filepath.Join(above, "beside-"+strconv.Itoa(os.Getpid()))
+			left := filepath.Join(dir, prefix+strconv.Itoa(dead.Process.Pid)+"-12345-1")
+			if err := os.MkdirAll(left, 0o755); err != nil {
+				t.Logf("no folder beside this process's group: %v", err)
+				continue
+			}
+			defer os.Remove(dir)
+			defer os.Remove(left)
+			beside = append(beside, left)
+		}
+	}
 	names := map[string]bool{ // name: must be gone
 		prefix + strconv.Itoa(dead.Process.Pid) + "-12345-1":     true,  // its pid lives no more, or is another process's
 		prefix + strconv.Itoa(os.Getpid()) + "-1-1":              true,  // this pid at another start time
@@ -138,6 +153,11 @@ func TestSweepTakesTheDeadAndNothingElse(t *testing.T) {
 	for name, gone := range names {
 		if _, err := os.Stat(filepath.Join(parent, name)); os.IsNotExist(err) != gone {
 			t.Errorf("%s: gone is %v, want %v", name, !gone, gone)
+		}
+	}
+	for _, dir := range beside {
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("left in a group beside ours: %s", dir)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(parent, live.name)); err != nil || !strings.HasPrefix(live.name, prefix) {
