@@ -116,6 +116,21 @@ func TestScanGivesTheMembersAsTheyStand(t *testing.T) {
 	}
 }
 
+func TestAnUnclearTextIsStillTakenApart(t *testing.T) {
+	for _, text := range []string{`{"id":7,"params":{"a":1,"a":2}}`, `{"id":7,"params":"\ud800"}`, `{"id":7,"params":"\ud800\u0041"}`} {
+		kind, fields, err := jsonx.Scan([]byte(text), jsonx.Bounds{})
+		if err == nil || kind != jsonx.Object || string(fields.Get("id")) != "7" || len(fields) != 2 {
+			t.Errorf("%s: %v %v %v; want an error and the members", text, kind, fields, err)
+		}
+	}
+	for _, text := range []string{`{"id":7,"a":1,"a":2`, `{"id":7,"a":"\ud800\x"}`} {
+		_, fields, err := jsonx.Scan([]byte(text), jsonx.Bounds{})
+		if e, ok := err.(*jsonx.Error); !ok || e.Rule != jsonx.Grammar || fields != nil {
+			t.Errorf("%s: %v %v; what is not JSON at all is said first", text, fields, err)
+		}
+	}
+}
+
 func TestParseKeepsOrderAndNumbers(t *testing.T) {
 	got, err := jsonx.Parse([]byte(`{"z":[1.0,-0,9007199254740993,1e400],"a":{"b":null,"A":true},"s":"\ud83c\udf78\n","f":false,"e":[]}`), jsonx.Bounds{})
 	if err != nil {

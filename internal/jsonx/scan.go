@@ -40,6 +40,9 @@ func (f Fields) Get(name string) []byte {
 
 // Scan checks a text against every rule of the package in one pass, without recursion. It gives the kind of the outermost value
 // and, if that is an object, its members. An error is an [*Error].
+//
+// A text that breaks no rule but [Duplicate] or [Surrogate] is JSON that decoders read differently. Its kind and members are given
+// beside the error, so that whoever sent it can be told under its own id.
 func Scan(data []byte, b Bounds) (Kind, Fields, error) {
 	s := scanner{data: data, depth: b.Depth}
 	if s.depth == 0 {
@@ -47,6 +50,9 @@ func Scan(data []byte, b Bounds) (Kind, Fields, error) {
 	}
 	if err := s.run(); err != nil {
 		return Null, nil, err
+	}
+	if s.unclear != nil {
+		return s.kind, s.fields, s.unclear
 	}
 	return s.kind, s.fields, nil
 }
@@ -62,6 +68,8 @@ type scanner struct {
 	kind   Kind   // of the outermost value
 	fields Fields
 	field  int // where the value of the last of the fields begins
+
+	unclear *Error // the first breach of Duplicate or Surrogate
 }
 
 type container struct {
@@ -157,9 +165,7 @@ func (s *scanner) after() (more bool, err error) {
 		c := &s.open[len(s.open)-1]
 		switch {
 		case s.closes():
-			if err := s.unique(s.names[c.names:]); err != nil {
-				return false, err
-			}
+			s.unique(s.names[c.names:])
 			s.names = s.names[:c.names]
 			s.open = s.open[:len(s.open)-1]
 			s.at++
@@ -216,7 +222,7 @@ func (s *scanner) member() error {
 
 // unique refuses equal names. They are compared once an object is complete, sorted and in place: that needs no table, which a
 // hostile text could make large.
-func (s *scanner) unique(names []name) error {
+func (s *scanner) unique(names []name) {
 	slices.SortFunc(names, func(a, b name) int {
 		if c := bytes.Compare(a.text, b.text); c != 0 {
 			return c
@@ -226,10 +232,10 @@ func (s *scanner) unique(names []name) error {
 	for i := 1; i < len(names); i++ {
 		if bytes.Equal(names[i-1].text, names[i].text) {
 			s.names = append(s.names, names[i]) // the path ends with the name that is there twice
-			return s.broken(Duplicate, names[i].at)
+			s.unsure(Duplicate, names[i].at)
+			return
 		}
 	}
-	return nil
 }
 
 // text reads a string and gives it decoded: a part of the data if it has no escapes.
@@ -302,13 +308,14 @@ func (s *scanner) escape() (rune, error) {
 		return 0, s.broken(Grammar, start)
 	}
 	if utf16.IsSurrogate(r) {
-		low := rune(-1)
+		next, low := s.at, rune(-1)
 		if s.peek() == '\\' {
 			s.at++
 			low, _ = s.unit()
 		}
 		if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-			return 0, s.broken(Surrogate, start)
+			s.at = next // what follows stands for itself
+			s.unsure(Surrogate, start)
 		}
 	}
 	return r, nil
@@ -381,6 +388,13 @@ func (s *scanner) space() {
 		default:
 			return
 		}
+	}
+}
+
+// unsure notes a breach that does not keep the scanner from reading on.
+func (s *scanner) unsure(r Rule, at int) {
+	if s.unclear == nil {
+		s.unclear = &Error{Rule: r, Offset: at, Path: s.path()}
 	}
 }
 
