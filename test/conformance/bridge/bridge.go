@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -31,13 +32,14 @@ func newBridge(command []string) (*bridge, error) {
 }
 
 // close ends every server.
-func (b *bridge) close() {
-	b.modern.stop()
+func (b *bridge) close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	errs := []error{b.modern.stop()}
 	for _, s := range b.sessions {
-		s.stop()
+		errs = append(errs, s.stop())
 	}
+	return errors.Join(errs...)
 }
 
 const sessionHeader = "Mcp-Session-Id"
@@ -241,6 +243,9 @@ func (b *bridge) delete(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	delete(b.sessions, id)
 	b.mu.Unlock()
-	s.stop()
+	if err := s.stop(); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.WriteHeader(http.StatusOK)
 }

@@ -42,7 +42,6 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	defer b.close()
 	if *portFile != "" {
 		// A reader that sees the file sees the whole number.
 		if err := os.WriteFile(*portFile+".new", []byte(strconv.Itoa(at.Port)), 0o600); err != nil {
@@ -60,8 +59,8 @@ func serve() error {
 	go func() { ended <- http.Serve(l, mux) }()
 	select {
 	case err := <-ended:
-		return err
+		return errors.Join(err, b.close())
 	case <-stop:
-		return nil
+		return b.close()
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // call is one request that a server is answering. Its own id is the bridge's: the ids and tokens of different clients may be equal.
@@ -32,6 +34,7 @@ type server struct {
 	last  int
 	calls []*call // in the order of their arrival
 	ended bool
+	done  chan struct{} // closed when all of the server's output is read
 	loose chan object // what belongs to no call; only a legacy session reads it
 }
 
@@ -39,7 +42,7 @@ type server struct {
 const room = 256
 
 func start(command []string) (*server, error) {
-	s := &server{cmd: exec.Command(command[0], command[1:]...), loose: make(chan object, room)}
+	s := &server{cmd: exec.Command(command[0], command[1:]...), loose: make(chan object, room), done: make(chan struct{})}
 	s.cmd.Stderr = os.Stderr
 	var err error
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
@@ -56,10 +59,16 @@ func start(command []string) (*server, error) {
 	return s, nil
 }
 
-// stop ends the server's input and waits for its end.
-func (s *server) stop() {
+// stop ends the server's input and waits for its end, which must be in order.
+func (s *server) stop() error {
 	s.stdin.Close()
-	_ = s.cmd.Wait()
+	// Far more than a server needs that has nothing to do any more.
+	defer time.AfterFunc(30*time.Second, func() { _ = s.cmd.Process.Kill() }).Stop()
+	<-s.done
+	if err := s.cmd.Wait(); err != nil {
+		return fmt.Errorf("a server after the end of its input: %w", err)
+	}
+	return nil
 }
 
 func (s *server) send(o object) error {
@@ -119,6 +128,7 @@ func (s *server) translate(o object) bool {
 
 // read hands every line of the server's output to the call that it belongs to, until there are no more.
 func (s *server) read(stdout io.Reader) {
+	defer close(s.done)
 	lines := bufio.NewReader(stdout)
 	for {
 		line, err := lines.ReadBytes('\n')
