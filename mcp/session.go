@@ -1,0 +1,168 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/mcp/internal/gate"
+)
+
+// session is one SDK session. There is one for each era, because a session of the SDK remembers what it has seen: after a modern
+// request it would let bare ones pass and refuse the handshake. It is its own transport and connection.
+//
+// The SDK sees ids of ours only. A cancellation never reaches it, since the gate ends the context of the request itself: the SDK's
+// own way, by id and later, can hit another request.
+type session struct {
+	mu      sync.Mutex
+	arrived sync.Cond
+	queue   []jsonrpc.Message // bounded by what the gate lets in
+	closed  bool
+	last    int
+	pending map[string]*gate.Request
+}
+
+// requestHeader carries our id past the SDK to the dispatcher.
+const requestHeader = "Pdlt-Request"
+
+func connect(server *sdk.Server) (*session, error) {
+	s := &session{pending: map[string]*gate.Request{}}
+	s.arrived.L = &s.mu
+	_, err := server.Connect(context.Background(), s, nil)
+	return s, err
+}
+
+// Connect makes a session its own transport.
+func (s *session) Connect(context.Context) (sdk.Connection, error) { return s, nil }
+
+// SessionID is empty: there is one client.
+func (s *session) SessionID() string { return "" }
+
+// deliver hands a request to the SDK.
+func (s *session) deliver(r *gate.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	key := strconv.Itoa(s.last)
+	id, err := jsonrpc.MakeID(key)
+	if err != nil {
+		panic(err) // cannot happen: a string is an id
+	}
+	s.pending[key] = r
+	s.put(&jsonrpc.Request{ID: id, Method: r.Method, Params: shortened(r),
+		Extra: &sdk.RequestExtra{Header: http.Header{requestHeader: {key}}}})
+}
+
+func (s *session) notify(method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(&jsonrpc.Request{Method: method, Params: json.RawMessage("{}")})
+}
+
+func (s *session) put(m jsonrpc.Message) {
+	s.queue = append(s.queue, m)
+	s.arrived.Signal()
+}
+
+// shortened gives the params without what the dispatcher reads from the client's own bytes. The SDK would decode it several times,
+// and numbers in it through float64.
+func shortened(r *gate.Request) json.RawMessage {
+	out := []byte{'{'}
+	for _, f := range r.Fields {
+		switch f.Name {
+		case "arguments", "inputResponses", "requestState":
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		name, _ := json.Marshal(f.Name)
+		out = append(append(append(out, name...), ':'), f.Raw...)
+	}
+	return append(out, '}')
+}
+
+// request gives the request that the SDK is handling.
+func (s *session) request(extra *sdk.RequestExtra) *gate.Request {
+	if extra == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending[extra.Header.Get(requestHeader)]
+}
+
+// Read gives the SDK the next message.
+func (s *session) Read(context.Context) (jsonrpc.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) == 0 && !s.closed {
+		s.arrived.Wait()
+	}
+	if s.closed {
+		return nil, io.EOF
+	}
+	m := s.queue[0]
+	s.queue[0] = nil
+	s.queue = s.queue[1:]
+	return m, nil
+}
+
+// Write takes what the SDK answers. Questions and notes do not come this way: they are written by the gate.
+func (s *session) Write(_ context.Context, m jsonrpc.Message) error {
+	answer, ok := m.(*jsonrpc.Response)
+	if !ok {
+		return nil
+	}
+	key, _ := answer.ID.Raw().(string)
+	s.mu.Lock()
+	r := s.pending[key]
+	delete(s.pending, key)
+	s.mu.Unlock()
+	if r != nil {
+		r.Answer(answer.Result, wireError(answer.Error))
+	}
+	return nil
+}
+
+// Close ends the session.
+func (s *session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.arrived.Broadcast()
+	return nil
+}
+
+// wireError translates an error of the SDK. One without a code is a fault, and never has the code 0.
+func wireError(err error) *gate.Error {
+	if err == nil {
+		return nil
+	}
+	e := &gate.Error{Code: CodeInternal, Message: err.Error()}
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) && wire.Code != 0 {
+		e.Code, e.Data = int(wire.Code), wire.Data
+		if err == error(wire) {
+			e.Message = wire.Message
+		}
+	}
+	return e
+}
+
+// textOf reads a member that must be a string, and gives "" for anything else.
+func textOf(f jsonx.Fields, name string) string {
+	v, err := jsonx.Parse(f.Get(name), jsonx.Bounds{})
+	if err != nil {
+		return ""
+	}
+	return v.Str
+}
