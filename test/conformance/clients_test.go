@@ -78,6 +78,7 @@ type ran struct {
 		ExitCode           int  `json:"exit_code"`
 		StepBudgetExceeded bool `json:"step_budget_exceeded"`
 		TimedOut           bool `json:"timed_out"`
+		OOMKilled          bool `json:"oom_killed"`
 		Stdout, Stderr     string
 	} `json:"structuredContent"`
 }
@@ -250,7 +251,7 @@ func TestInspector(t *testing.T) {
 	}
 }
 
-// TestMcporter drives mcporter, which starts a server for every step and gives only the facts of a call.
+// TestMcporter drives mcporter, which starts a server for every step and gives either the facts of a call or its text.
 func TestMcporter(t *testing.T) {
 	name, s := needNode(t), newServer(t)
 	config := filepath.Join(t.TempDir(), "mcporter.json")
@@ -283,7 +284,9 @@ func TestMcporter(t *testing.T) {
 	}
 	call := func(what string) *ran {
 		r := new(ran)
-		ask(r, "call", "pdlt.run_python", "--args", argument(what), "--output", "raw")
+		ask(&r.Facts, "call", "pdlt.run_python", "--args", argument(what), "--output", "json")
+		text, _ := runScript(t, name, args("call", "pdlt.run_python", "--args", argument(what), "--output", "text")...)
+		r.Content = append(r.Content, struct{ Type, Text string }{"text", string(text)})
 		return r
 	}
 	r := report{Tools: toolNames(t, func(into any) { ask(into, "list", "pdlt", "--json") })}
@@ -528,6 +531,9 @@ func (w *transcript) complaints() (all []string) {
 	waiting := map[string]string{} // id: progress token
 	cancelled := map[string]bool{}
 	for line := range strings.Lines(w.String()) {
+		if line == "read error: EOF\n" {
+			continue // the end
+		}
 		direction, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		var m struct {
 			ID     json.RawMessage

@@ -35,7 +35,7 @@ type server struct {
 	calls []*call // in the order of their arrival
 	ended bool
 	done  chan struct{} // closed when all of the server's output is read
-	loose chan object // what belongs to no call; only a legacy session reads it
+	loose chan object   // what belongs to no call; only a legacy session reads it
 }
 
 // room is how many messages of one call wait for a slow client before the server's output is left unread.
