@@ -38,7 +38,7 @@ e2e: build ## the commands as a user meets them
 confine: build ## the conformance suite and the attack corpus against each backend
 	go test -count=1 -json ./test/confine | go run ./test/tally
 conformance: build ## other people's clients and suites
-	go test -count=1 ./test/conformance
+	.ci/deps clients && go test -count=1 ./test/conformance ./test/conformance/bridge
 load: build ## bounded load and soak: what is left after many runs
 	go test -count=1 ./test/load
 bench: build ## measure beside a bare interpreter: one line each, "bench NAME VALUE"
