@@ -101,6 +101,27 @@ func TestAHostileFolderSpoilsOneTurnAndShowsNothing(t *testing.T) {
 	}
 }
 
+func TestASessionsFolderThatIsNoFolderIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fifo")
+	do(t, syscall.Mkfifo(path, 0o644))
+	tree := Open(path)
+	if page, _, err := tree.List("", 0); err == nil {
+		t.Errorf("found %v", page)
+	}
+	if got, err := tree.Read(one.uri(response)); err == nil || errors.Is(err, ErrUnknownURI) {
+		t.Errorf("found %v, %v", got, err)
+	}
+}
+
+func TestASessionsFolderMayBeBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	putTurn(t, filepath.Join(dir, "real"), one, verifiedTurn())
+	do(t, os.Symlink("real", filepath.Join(dir, "link")))
+	if got := descriptions(t, Open(filepath.Join(dir, "link"))); len(got) != 1 {
+		t.Errorf("found %v", got)
+	}
+}
+
 func TestOddNamesAreSkipped(t *testing.T) {
 	folder := t.TempDir()
 	putTurn(t, folder, one, verifiedTurn())
@@ -149,7 +170,11 @@ func FuzzTree(f *testing.F) {
 		for i := 0; i+1 < len(steps) && i < 20; i += 2 {
 			target := at(folder, one, paths[int(steps[i])%len(paths)])
 			// What stands there may be below a link that an earlier step made. Only what is really inside is touched.
-			if real, err := filepath.EvalSymlinks(filepath.Dir(target)); err != nil || !strings.HasPrefix(real, folder) {
+			real, err := filepath.EvalSymlinks(filepath.Dir(target))
+			if err != nil || !strings.HasPrefix(real, folder) {
+				continue
+			}
+			if info, err := os.Stat(real); err != nil || !info.IsDir() {
 				continue
 			}
 			do(t, os.RemoveAll(target))

@@ -1,9 +1,6 @@
 package sessions
 
-import (
-	"os"
-	"time"
-)
+import "time"
 
 // stamp tells one state of a file or folder from another: when it is the same, nothing was written since. The zero stamp is "not there".
 type stamp struct {
@@ -31,9 +28,9 @@ var watched = [...]string{
 // stamps are those of a turn.
 type stamps [len(watched)]stamp
 
-func stampsOf(dir *os.File, turn string) (s stamps) {
+func (d *folder) stamps(turn string) (s stamps) {
 	for i, name := range watched {
-		s[i] = stampOf(dir, turn+"/"+name)
+		s[i] = d.stamp(turn + "/" + name)
 	}
 	return s
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -87,32 +86,16 @@ type list struct {
 // Open gives the tree of a folder. It need not exist, now or ever: until it does nothing is listed.
 func Open(folder string) *Tree { return &Tree{folder: folder, coarse: coarse} }
 
-// view is a sessions folder that is open. The same folder is open twice: to read below it, and to examine what is there.
-type view struct {
-	root *os.Root
-	dir  *os.File
-}
-
 // open gives nil if there is no folder.
-func (t *Tree) open() (*view, error) {
-	root, err := os.OpenRoot(t.folder)
+func (t *Tree) open() (*folder, error) {
+	d, err := openFolder(t.folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open sessions folder: %w", err)
 	}
-	dir, err := root.Open(".")
-	if err != nil {
-		_ = root.Close()
-		return nil, fmt.Errorf("open sessions folder: %w", err)
-	}
-	return &view{root, dir}, nil
-}
-
-func (v *view) close() {
-	_ = v.dir.Close()
-	_ = v.root.Close()
+	return d, nil
 }
 
 // List gives a page of at most n resources: sessions, workspaces and turns in the order of their names. The empty cursor begins; next goes on, and
@@ -131,18 +114,18 @@ func (t *Tree) List(cursor string, n int) (page []Resource, next string, err err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	v, err := t.open()
+	d, err := t.open()
 	if err != nil {
 		return nil, "", err
 	}
 	page = []Resource{}
-	if v == nil {
+	if d == nil {
 		t.entries, t.lists, t.order = nil, nil, nil
 		return page, "", nil
 	}
-	defer v.close()
+	defer d.close()
 	if cursor == "" || t.order == nil {
-		if err := t.refresh(v); err != nil {
+		if err := t.refresh(d); err != nil {
 			return nil, "", err
 		}
 	}
@@ -150,7 +133,7 @@ func (t *Tree) List(cursor string, n int) (page []Resource, next string, err err
 	for _, turn := range t.order[from:] {
 		e := t.entries[turn]
 		if cursor != "" {
-			e = t.check(v, turn) // the others were checked a moment ago
+			e = t.check(d, turn) // the others were checked a moment ago
 			t.entries[turn] = e
 		}
 		for k := range kinds {
@@ -169,8 +152,8 @@ func (t *Tree) List(cursor string, n int) (page []Resource, next string, err err
 }
 
 // refresh lists the whole folder and reads the turns that changed.
-func (t *Tree) refresh(v *view) error {
-	sessions, err := t.names(v, isSession)
+func (t *Tree) refresh(d *folder) error {
+	sessions, err := t.names(d, isSession)
 	if err != nil {
 		return fmt.Errorf("list sessions: %w", err)
 	}
@@ -178,14 +161,14 @@ func (t *Tree) refresh(v *view) error {
 	keep := func(path string) { lists[path] = t.lists[path] }
 	for _, session := range sessions {
 		// A folder that cannot be listed is left out, and the others are not.
-		workspaces, _ := t.names(v, isWorkspace, session, "workspaces")
+		workspaces, _ := t.names(d, isWorkspace, session, "workspaces")
 		keep(join(session, "workspaces"))
 		for _, workspace := range workspaces {
-			turnNames, _ := t.names(v, isTurn, session, "workspaces", workspace, "turns")
+			turnNames, _ := t.names(d, isTurn, session, "workspaces", workspace, "turns")
 			keep(join(session, "workspaces", workspace, "turns"))
 			for _, turn := range turnNames {
 				n := name{session, workspace, turn}
-				if found[n] = t.check(v, n); found[n].listed {
+				if found[n] = t.check(d, n); found[n].listed {
 					order = append(order, n)
 				}
 				if len(found) > turns {
@@ -199,21 +182,21 @@ func (t *Tree) refresh(v *view) error {
 }
 
 // names lists the folders in a folder that a grammar accepts. What is remembered is given as long as the folder's stamp says the same.
-func (t *Tree) names(v *view, accept func(string) bool, path ...string) ([]string, error) {
+func (t *Tree) names(d *folder, accept func(string) bool, path ...string) ([]string, error) {
 	key := join(path...)
-	now, stamp := time.Now(), stampOf(v.dir, key)
+	now, stamp := time.Now(), d.stamp(key)
 	if was, ok := t.lists[key]; ok && was.settled && was.stamp == stamp {
 		return was.names, nil
 	}
-	r := v.root
-	if len(path) > 0 {
-		var err error
-		if r, err = enter(r, path...); err != nil {
-			return nil, err
-		}
-		defer r.Close()
+	if len(path) == 0 {
+		path = []string{"."}
 	}
-	names, err := folders(r, accept)
+	r, err := d.walk(path...)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	names, err := r.folders(accept)
 	if err != nil {
 		return nil, err
 	}
@@ -226,12 +209,12 @@ func (t *Tree) names(v *view, accept func(string) bool, path ...string) ([]strin
 
 // check gives what is remembered of a turn as long as the stamps say the same, or else what a look at it finds. The stamps are taken before the
 // look: a change during it shows the next time.
-func (t *Tree) check(v *view, n name) *entry {
-	now, stamps := time.Now(), stampsOf(v.dir, join(n.path()...))
+func (t *Tree) check(d *folder, n name) *entry {
+	now, stamps := time.Now(), d.stamps(join(n.path()...))
 	if was := t.entries[n]; was != nil && was.settled && was.stamps == stamps {
 		return was
 	}
-	found, sure := lookAt(v.root, n)
+	found, sure := lookAt(d, n)
 	e := &entry{stamps: stamps, settled: sure && stamps.settled(now, t.coarse)}
 	if found != nil {
 		e.listed, e.output, e.status, e.level = true, found.output != nil, found.record.Status, found.record.Verification.Level
@@ -242,19 +225,19 @@ func (t *Tree) check(v *view, n name) *entry {
 // Read gives the resource with exactly this URI, and after a response or a program-output the turn's provenance, which is worked out from the
 // same bytes. The error is [ErrUnknownURI] for whatever is not listed.
 func (t *Tree) Read(uri string) ([]Content, error) {
-	v, err := t.open()
+	d, err := t.open()
 	if err != nil {
 		return nil, err
 	}
-	if v == nil {
+	if d == nil {
 		return nil, ErrUnknownURI
 	}
-	defer v.close()
-	n, k, ok := t.resolve(v, uri)
+	defer d.close()
+	n, k, ok := t.resolve(d, uri)
 	if !ok {
 		return nil, ErrUnknownURI
 	}
-	found, _ := lookAt(v.root, n)
+	found, _ := lookAt(d, n)
 	if found == nil || k == programOutput && found.output == nil {
 		return nil, ErrUnknownURI
 	}
@@ -273,7 +256,7 @@ func (t *Tree) Read(uri string) ([]Content, error) {
 }
 
 // resolve finds the entries of folders that a URI is made of. The URI only says which entry to look for; the name that is used is the listed one.
-func (t *Tree) resolve(v *view, uri string) (n name, k kind, ok bool) {
+func (t *Tree) resolve(d *folder, uri string) (n name, k kind, ok bool) {
 	text, ok := strings.CutPrefix(uri, scheme)
 	want, k, named := parseName(text)
 	if !ok || !named {
@@ -282,7 +265,7 @@ func (t *Tree) resolve(v *view, uri string) (n name, k kind, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	entry := func(name string, accept func(string) bool, path ...string) string {
-		names, err := t.names(v, accept, path...)
+		names, err := t.names(d, accept, path...)
 		if i, ok := slices.BinarySearch(names, name); ok && err == nil {
 			return names[i]
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 
 	"pdlt.dev/pdlt/internal/jsonx"
@@ -36,17 +35,17 @@ type look struct {
 }
 
 // file reads a file of an open folder, which is nil when the folder could not be opened.
-func (l *look) file(r *os.Root, name string) ([]byte, bool) {
+func (l *look) file(r *folder, name string) ([]byte, bool) {
 	if r == nil {
 		return nil, false
 	}
-	text, err := read(r, name)
+	text, err := r.read(name)
 	l.note(err)
 	return text, err == nil
 }
 
-func (l *look) folder(r *os.Root, names ...string) *os.Root {
-	sub, err := enter(r, names...)
+func (l *look) folder(r *folder, names ...string) *folder {
+	sub, err := r.walk(names...)
 	l.note(err)
 	return sub
 }
@@ -62,7 +61,7 @@ func (l *look) note(err error) {
 }
 
 // lookAt reads a turn. It gives nil for one that is not listed, and whether the same files would give the same again.
-func lookAt(root *os.Root, n name) (found *turn, sure bool) {
+func lookAt(root *folder, n name) (found *turn, sure bool) {
 	var l look
 	found = l.turn(root, n)
 	if l.linked {
@@ -71,12 +70,12 @@ func lookAt(root *os.Root, n name) (found *turn, sure bool) {
 	return found, !l.unsure
 }
 
-func (l *look) turn(root *os.Root, n name) *turn {
+func (l *look) turn(root *folder, n name) *turn {
 	r := l.folder(root, n.path()...)
 	if r == nil {
 		return nil
 	}
-	defer r.Close()
+	defer r.close()
 	text, _ := l.file(r, "turn.json")
 	var f files
 	var ok bool
@@ -90,7 +89,7 @@ func (l *look) turn(root *os.Root, n name) *turn {
 	if out == nil {
 		return nil
 	}
-	defer out.Close()
+	defer out.close()
 	if f.response, _ = l.file(out, "current.md"); len(f.response) == 0 {
 		return nil
 	}
@@ -105,7 +104,7 @@ func (l *look) turn(root *os.Root, n name) *turn {
 	}
 	events := l.folder(r, "events")
 	if events != nil {
-		defer events.Close()
+		defer events.close()
 	}
 	if text, ok := l.file(events, "events.jsonl"); ok {
 		f.events, f.whole = parseEvents(text)
