@@ -68,7 +68,7 @@ func (a arguments) refusals(raw json.RawMessage) string {
 	if a.closed {
 		for _, m := range v.Members {
 			if !slices.Contains(a.names, m.Name) {
-				say(m.Name, found(m.Value), "no such argument; there "+offered(a.names))
+				say(m.Name, found(m.Value), "no argument of this name ("+offered(a.names)+")")
 			}
 		}
 	}
@@ -77,9 +77,9 @@ func (a arguments) refusals(raw json.RawMessage) string {
 
 func offered(names []string) string {
 	if len(names) == 0 {
-		return "are none"
+		return "there are none"
 	}
-	return "is " + strings.Join(names, ", ")
+	return "the arguments are " + strings.Join(names, ", ")
 }
 
 // isOf reports whether a value has a type of JSON Schema. 3.0 is an integer there, and not to us: nothing is coerced.

@@ -115,16 +115,13 @@ func (d *dispatcher) connect(revisions []string) (*session, error) {
 		return func(ctx context.Context, name string, req sdk.Request) (sdk.Result, error) {
 			r := s.request(req.GetExtra())
 			m := methods[name]
-			if r != nil && m.pass {
+			if r == nil || m.pass { // a notification, or what the SDK does for us
 				res, err := next(ctx, name, req)
 				if err != nil || m.handle == nil {
 					return res, err
 				}
 			}
-			if r == nil {
-				return next(ctx, name, req) // a notification
-			}
-			return d.guarded(func() (sdk.Result, error) { return m.handle(d, r) })
+			return d.guarded(r.Context(), func() (sdk.Result, error) { return m.handle(d, r) })
 		}
 	})
 	s, err := connect(server)
@@ -155,8 +152,7 @@ func (d *dispatcher) Busy(r *gate.Request) {
 	body, err := json.Marshal(d.toolResult(r, ToolResult{IsError: true, Content: []Content{
 		Text("the server is busy: it holds as many open calls as it can. Nothing ran. Wait for an answer to an earlier call and try again")}}))
 	if err != nil {
-		r.Answer(nil, wireError(err)) // cannot happen: the result is made of strings
-		return
+		panic(err) // cannot happen: the result is made of strings
 	}
 	r.Answer(body, nil)
 }
@@ -180,7 +176,7 @@ func (d *dispatcher) close() {
 }
 
 // guarded runs a handler. A panic and an error that is no [Error] are faults: the client gets an id, the operator the rest.
-func (d *dispatcher) guarded(handle func() (sdk.Result, error)) (res sdk.Result, err error) {
+func (d *dispatcher) guarded(ctx context.Context, handle func() (sdk.Result, error)) (res sdk.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			res, err = nil, d.fault(fmt.Errorf("a handler panicked: %v\n%s", v, debug.Stack()))
@@ -188,18 +184,21 @@ func (d *dispatcher) guarded(handle func() (sdk.Result, error)) (res sdk.Result,
 	}()
 	res, err = handle()
 	if err != nil {
-		return nil, d.wire(err)
+		return nil, d.wire(ctx, err)
 	}
 	return res, nil
 }
 
-// wire makes an error one that the SDK passes on as it is.
-func (d *dispatcher) wire(err error) error {
+// wire makes an error one that the SDK passes on as it is. What fails after its context has ended is no fault: it was told to.
+func (d *dispatcher) wire(ctx context.Context, err error) error {
 	var e *Error
-	if !errors.As(err, &e) {
-		return d.fault(err)
+	switch {
+	case errors.As(err, &e):
+		return &jsonrpc.Error{Code: int64(e.Code), Message: e.Message, Data: e.Data}
+	case ctx.Err() != nil:
+		return &jsonrpc.Error{Code: CodeInternal, Message: err.Error()}
 	}
-	return &jsonrpc.Error{Code: int64(e.Code), Message: e.Message, Data: e.Data}
+	return d.fault(err)
 }
 
 func (d *dispatcher) fault(err error) error {

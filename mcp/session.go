@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -142,20 +141,16 @@ func (s *session) Close() error {
 	return nil
 }
 
-// wireError translates an error of the SDK. One without a code is a fault, and never has the code 0.
+// wireError translates an error that comes out of the SDK. Ours pass through it as they are; the others are about params that it
+// could not decode, and quote them at any length.
 func wireError(err error) *gate.Error {
 	if err == nil {
 		return nil
 	}
-	e := &gate.Error{Code: CodeInternal, Message: err.Error()}
-	var wire *jsonrpc.Error
-	if errors.As(err, &wire) && wire.Code != 0 {
-		e.Code, e.Data = int(wire.Code), wire.Data
-		if err == error(wire) {
-			e.Message = wire.Message
-		}
+	if ours, ok := err.(*jsonrpc.Error); ok {
+		return &gate.Error{Code: int(ours.Code), Message: ours.Message, Data: ours.Data}
 	}
-	return e
+	return gate.Errorf(CodeInvalidParams, "$.params do not have the shape that the method requires")
 }
 
 // textOf reads a member that must be a string, and gives "" for anything else.

@@ -173,7 +173,7 @@ func (t *Task) run(ctx context.Context, work func(context.Context, *Task) (ToolR
 		}
 	}()
 	if res, err = work(ctx, t); err != nil {
-		err = t.d.wire(err)
+		err = t.d.wire(ctx, err)
 	}
 	return res, err
 }

@@ -104,6 +104,11 @@ func (g *Gate) handshake(r *Request) *Error {
 	if !text(r.Fields.Get("protocolVersion"), &asked) {
 		return Errorf(CodeInvalidParams, "$.params.protocolVersion is not a string")
 	}
+	for _, name := range []string{"capabilities", "clientInfo"} {
+		if _, ok := object(r.Fields.Get(name)); !ok {
+			return Errorf(CodeInvalidParams, "$.params.%s is not an object", name)
+		}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.version != "" {
