@@ -8,16 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folder is an open folder. Nothing is opened from it through a link, and no opening waits, as that of a FIFO could.
-type folder struct{ dir *os.File }
+// folder is an open folder. Nothing is opened from it through a link, and no opening waits, as that of a FIFO
+// could: it is no folder, and as a file it is opened without blocking.
+type folder struct {
+	dir *os.File
+	fd  int // of dir, which may cost a system call each time it is asked for
+}
+
+func newFolder(dir *os.File) *folder { return &folder{dir, int(dir.Fd())} }
 
 // openFolder opens the sessions folder, which may be behind a link itself.
 func openFolder(path string) (*folder, error) {
-	dir, err := os.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	dir, err := os.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
-	return &folder{dir}, nil
+	return newFolder(dir), nil
 }
 
 func (d *folder) close() { _ = d.dir.Close() }
@@ -27,14 +33,16 @@ func (d *folder) enter(name string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &folder{f}, nil
+	return newFolder(f), nil
 }
 
-func (d *folder) open(name string) (*os.File, error) { return d.at(name, 0, unix.S_IFREG) }
+func (d *folder) open(name string) (*os.File, error) {
+	return d.at(name, unix.O_NONBLOCK, unix.S_IFREG)
+}
 
 func (d *folder) at(name string, flags int, kind uint32) (*os.File, error) {
 	for {
-		fd, err := unix.Openat(int(d.dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|flags, 0)
+		fd, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0)
 		if err == nil {
 			return os.NewFile(uintptr(fd), name), nil
 		}
@@ -43,7 +51,7 @@ func (d *folder) at(name string, flags int, kind uint32) (*os.File, error) {
 		}
 		// The error for a link and for a wrong kind differs between systems; what stands there tells.
 		var st unix.Stat_t
-		if unix.Fstatat(int(d.dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		if unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
 			switch uint32(st.Mode) & unix.S_IFMT {
 			case unix.S_IFLNK:
 				return nil, errLink
@@ -59,7 +67,7 @@ func (d *folder) at(name string, flags int, kind uint32) (*os.File, error) {
 // stamp examines what a path leads to. What cannot be examined is as if it were not there.
 func (d *folder) stamp(path string) stamp {
 	var st unix.Stat_t
-	if err := unix.Fstatat(int(d.dir.Fd()), path, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(d.fd, path, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return stamp{}
 	}
 	return stamp{st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
