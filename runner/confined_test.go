@@ -62,6 +62,7 @@ func TestTheInterpreterSaysWhatIsAProgram(t *testing.T) {
 		{"constants are none", "1\n'a'\nb'c'\n...", nil},
 		{"a sum is one", "1 + 1", whole},
 		{"a NUL is no syntax error", "import os\nimport sys\nx = 1\n\x00", nil},
+		{"whatever stands behind it", "\x00\nimport os", nil},
 		{"and leaves the fences", "\x00\n```py\nx\n```", []string{"x\n"}},
 		{"nesting beyond the parser", "x = 1\ny = 2\nz = 3\n" + strings.Repeat("-", 500_000) + "1", nil},
 		{"a broken program ends at its last whole statement", "def f():\n    return 1\n\nfor i in range(3):\n    print(i\n", whole},

@@ -107,23 +107,27 @@ func TestAJobThatGivesUpWaitingLeavesItsPlace(t *testing.T) {
 	})
 }
 
-// The slot and the end of the wait can come at the same moment: the slot must not be lost, whichever is seen.
+// The slot and the end of the wait can come at the same moment. It must not be lost, whichever is seen.
 func TestNoSlotIsLostWhenAJobGivesUpAsItIsServed(t *testing.T) {
 	for range 200 {
-		g := newGate()
-		l := NewLocal(g, 1, 100)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{}, 2)
-		go func() { _, _ = l.Execute(t.Context(), named("a")); done <- struct{}{} }()
-		<-g.started
-		go func() { _, _ = l.Execute(ctx, named("b")); done <- struct{}{} }()
-		go cancel()
-		close(g.leave)
-		<-done
-		<-done
-		if l.free != 1 || len(l.waiting) != 0 {
-			t.Fatalf("%d slots are free and %d jobs wait", l.free, len(l.waiting))
-		}
+		synctest.Test(t, func(t *testing.T) {
+			l := NewLocal(newGate(), 1, 100)
+			if err := l.take(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			waited := make(chan error)
+			go func() { waited <- l.take(ctx) }()
+			synctest.Wait()
+			cancel() // wakes the waiter, which then finds that it has been served
+			l.give()
+			if err := <-waited; err == nil {
+				l.give()
+			}
+			if l.free != 1 || len(l.waiting) != 0 {
+				t.Fatalf("%d slots are free and %d jobs wait", l.free, len(l.waiting))
+			}
+		})
 	}
 }
 

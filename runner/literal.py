@@ -8,15 +8,15 @@ sys.set_int_max_str_digits(0)  # a witness may hold any integer; the wall clock 
 
 
 def constants(tree):
-    """Gives the constants of a program. A signed number counts with its sign only, and booleans do not count."""
+    """Gives the constants of a program. A signed number counts with its sign only. Booleans equal trivial leaves only."""
     signed = set()
     for node in ast.walk(tree):  # parents come before their children
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)) and isinstance(node.operand, ast.Constant):
             value = node.operand.value
-            if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
+            if isinstance(value, (int, float, complex)):
                 signed.add(id(node.operand))
                 yield -value if isinstance(node.op, ast.USub) else value
-        elif isinstance(node, ast.Constant) and id(node) not in signed and not isinstance(node.value, bool):
+        elif isinstance(node, ast.Constant) and id(node) not in signed:
             yield node.value
 
 

@@ -112,7 +112,8 @@ func TestABodyIsDecodedOnce(t *testing.T) {
 		{`\ud83e\n1`, "\\ud83e\n1"},                      // half of one is no character
 		{"real\nbreak \\n", "real\nbreak \\n"},           // left alone
 		{"carriage\rreturn \\n", "carriage\rreturn \\n"}, // likewise
-		{`c = 'a\tb'`, `c = 'a\tb'`},                     // without \n nothing says that it was escaped
+		{`x = 1\n`, "x = 1"},
+		{`c = 'a\tb'`, `c = 'a\tb'`}, // without \n nothing says that it was escaped
 		{"trailing break is trimmed first\\nx\n", "trailing break is trimmed first\nx"}, // and then there is none
 	} {
 		outcome := parsed(t, resultWith(""))
