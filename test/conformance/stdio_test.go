@@ -405,7 +405,7 @@ func TestABurst(t *testing.T) {
 
 // A client that writes and does not read makes the server wait, not grow. When it reads at last, every request is answered once.
 func TestAClientThatDoesNotRead(t *testing.T) {
-	const n = 50_000 // answers of some 5 KiB each: 250 MB if they were kept
+	const n = 30_000 // answers of 2 KiB at least: 60 MB and more if they were kept
 	c := open(t)
 	var written atomic.Int64
 	go func() {
@@ -426,8 +426,10 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 		}
 		last = now
 	}
-	if got := peak(t, c.cmd.Process.Pid); got > 192<<20 {
-		t.Errorf("memory: %d MiB at most with %d requests written and nothing read; required: 192", got>>20, written.Load())
+	got := peak(t, c.cmd.Process.Pid)
+	t.Logf("%d MiB with %d of %d requests written and nothing read", got>>20, written.Load(), n)
+	if got > 64<<20 {
+		t.Errorf("memory: %d MiB at most; required: 64", got>>20)
 	}
 	answered := make([]bool, n)
 	for range n {
@@ -446,24 +448,12 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// busy opens a server that has a program run, and gives all its processes.
+// busy opens a server that has a program at work, and gives all its processes.
 func busy(t *testing.T) (*conn, []process) {
 	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("processes are counted in /proc")
-	}
 	c := open(t)
 	c.write(t, runPython(t, 1, programs["endless"]))
-	c.logged(t, programs["endless"])
-	// The log is written before the program starts: wait for a process that was not there without it.
-	family := descendants(c.cmd.Process.Pid)
-	for deadline := time.Now().Add(patience); len(family) < 2; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no cell below the server: %v", family)
-		}
-		family = descendants(c.cmd.Process.Pid)
-	}
-	return c, family
+	return c, working(t, c.cmd.Process.Pid)
 }
 
 // When nobody reads its output, or a signal came, or it was killed itself, the server and everything in its cells is gone within moments,
@@ -538,10 +528,11 @@ func TestUnknownArgumentsAreRefused(t *testing.T) {
 		}
 	}
 	// None of them took from the budget of one call.
-	c.write(t, runPython(t, 8, "print(2)")+runPython(t, 9, "print(3)"))
+	c.write(t, runPython(t, 8, "print(2)"))
 	if r := outcome(t, c.next(t)); r.IsError || r.Facts.Stdout != "2\n" {
 		t.Errorf("the call that the budget allows: %+v", r)
 	}
+	c.write(t, runPython(t, 9, "print(3)"))
 	if r := outcome(t, c.next(t)); !r.IsError {
 		t.Errorf("the call after it: %+v; required: isError", r)
 	}
@@ -588,12 +579,13 @@ func TestTooMuchMemoryIsNamed(t *testing.T) {
 		r := outcome(t, m)
 		switch string(m.ID) {
 		case "1":
-			if r.IsError || r.Facts.ExitCode == 0 {
-				t.Errorf("a memory bomb: %+v", r)
+			if r.IsError || r.Facts.ExitCode == 0 || !r.Facts.OOMKilled && !strings.Contains(r.Facts.Stderr, "MemoryError") {
+				t.Errorf("a memory bomb: %+v; required: stopped by memory, or ended by the error", r)
 			}
 		case "2":
-			if r.Facts.OOMKilled || r.Facts.Stdout != "caught\n" {
-				t.Errorf("an error that the program caught: %+v; required: no word of memory", r.Facts)
+			// Where the kernel lends memory before it is there, the program dies of using it; else it is told.
+			if r.Facts.OOMKilled == (r.Facts.Stdout == "caught\n") {
+				t.Errorf("2 GiB at once: %+v; required: stopped by memory, or an error that it caught and no word of memory", r.Facts)
 			}
 		case "3":
 			if r.Facts.Stdout != "fine\n" {
