@@ -47,7 +47,8 @@ type Event struct {
 	ArgumentsSHA256 string          `json:"arguments_sha256,omitempty"`
 	ArgumentsBytes  int             `json:"arguments_bytes,omitempty"`
 
-	// Of a response. OK is false for a protocol error, which then is in Error.
+	// Of a response. OK is false for a protocol error, which then is in Error. A request that was cancelled got no answer: it has none of them.
+	Cancelled    bool            `json:"cancelled,omitempty"`
 	OK           *bool           `json:"ok,omitempty"`
 	IsError      *bool           `json:"is_error,omitempty"`
 	Error        *CallError      `json:"error,omitempty"`
@@ -73,9 +74,10 @@ type Request struct {
 
 // Response is what a log says of an answer. What programs printed does not belong into Result: its digest and length do.
 type Response struct {
-	Error   *CallError // a protocol error; the other fields then say nothing
-	IsError bool
-	Result  json.RawMessage // the structured facts
+	Cancelled bool       // there is no answer; the other fields then say nothing
+	Error     *CallError // a protocol error; the fields below then say nothing
+	IsError   bool
+	Result    json.RawMessage // the structured facts
 }
 
 // Log is an append-only call log. It is safe for concurrent use. Whoever opened it closes it.
@@ -172,13 +174,14 @@ func (e Entry) End(r Response) error {
 	record := e.event
 	record.Phase = ResponsePhase
 	record.DurationMS = json.Number(strconv.FormatFloat(float64(time.Since(e.start).Microseconds())/1000, 'f', 3, 64))
-	ok := r.Error == nil
-	record.OK = &ok
-	if ok {
-		record.IsError = &r.IsError
+	switch {
+	case r.Cancelled:
+		record.Cancelled = true
+	case r.Error != nil:
+		record.OK, record.Error = new(false), &CallError{r.Error.Code, cut(r.Error.Message)}
+	default:
+		record.OK, record.IsError = new(true), &r.IsError
 		record.Result, record.ResultSHA256, record.ResultBytes = digested(r.Result)
-	} else {
-		record.Error = &CallError{r.Error.Code, cut(r.Error.Message)}
 	}
 	e.log.mu.Lock()
 	defer e.log.mu.Unlock()

@@ -65,6 +65,7 @@ func TestTheRecordsAreThoseOfTheSpecification(t *testing.T) {
 	if _, err := l.Begin(Request{Method: "notifications/cancelled", Params: []byte(`{"requestId":2}`)}); err != nil {
 		t.Fatal(err)
 	}
+	call(t, l, Request{ID: []byte(`5`), Method: "tools/call", Name: "run_python"}, Response{Cancelled: true})
 	text, err := os.ReadFile(l.Path())
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +79,8 @@ func TestTheRecordsAreThoseOfTheSpecification(t *testing.T) {
 {"at_utc":"TIME","seq":3,"phase":"request","id":3,"method":"tools/call","name":"run_python"}
 {"at_utc":"TIME","seq":3,"phase":"response","id":3,"method":"tools/call","name":"run_python","ok":true,"is_error":true,"duration_ms":N}
 {"at_utc":"TIME","seq":4,"phase":"request","method":"notifications/cancelled","params":{"requestId":2}}
+{"at_utc":"TIME","seq":5,"phase":"request","id":5,"method":"tools/call","name":"run_python"}
+{"at_utc":"TIME","seq":5,"phase":"response","id":5,"method":"tools/call","name":"run_python","cancelled":true,"duration_ms":N}
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

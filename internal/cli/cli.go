@@ -32,6 +32,7 @@ type command interface{ run(*app) int }
 type grammar struct {
 	Run     runCommand     `cmd:"" help:"Run one Python program, confined."`
 	Doctor  doctorCommand  `cmd:"" help:"Try the forbidden things in throw-away cells and say what is enforced here."`
+	Log     logCommand     `cmd:"" help:"Print call logs for people."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
@@ -48,7 +49,7 @@ func (a *app) main(args []string) int {
 	var g grammar
 	k, err := kong.New(&g, kong.Name("pdlt"), kong.Description(about), kong.Writers(a.stdout, a.stderr),
 		kong.Exit(func(status int) { exited = status }), // --help, which has printed; parsing goes on and its error is none
-		kong.Vars{"tiers": join(runner.Tiers), "facets": join(confine.Facets), "flood": strconv.Itoa(confine.FloodFactor)},
+		kong.Vars{"tiers": join(runner.Tiers), "facets": join(confine.Facets), "flood": strconv.Itoa(confine.FloodFactor), "outcomes": join(outcomes)},
 		kong.Help(help), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100, FlagsLast: true}))
 	if err != nil {
 		return a.failed(err, false) // cannot happen: the grammar is a constant

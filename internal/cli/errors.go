@@ -15,6 +15,7 @@ import (
 const (
 	codeFlag     = "CLI_FLAG_INVALID"     // a flag whose value cannot be read
 	codeProgram  = "CLI_PROGRAM_INVALID"  // the file to run is missing, unreadable, no file or too large
+	codeLog      = "CLI_LOG_INVALID"      // a call log that cannot be read
 	codeEncoding = "CLI_PROGRAM_ENCODING" // the source is not UTF-8 and does not say what it is
 )
 
