@@ -16,6 +16,7 @@ type Resources interface {
 	// List gives the page that a cursor names, "" being the first, and the cursor of the next, "" if it was the last. A cursor that it
 	// did not give out is [ErrBadCursor].
 	List(ctx context.Context, cursor string) (page []Resource, next string, err error)
+	// Templates gives the families of resources, in the order in which they are listed.
 	Templates(ctx context.Context) ([]Template, error)
 	// Read gives what a resource has, never nothing. A URI that names none is [ErrNoResource].
 	Read(ctx context.Context, uri string) ([]Contents, error)

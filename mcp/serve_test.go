@@ -343,3 +343,54 @@ func TestAStopWaitsForWorkThatRunsOn(t *testing.T) {
 		t.Error("Serve does not say that it was stopped")
 	}
 }
+
+// TestAStreamBeginsWithItsAcknowledgement announces changes while streams are opened: none may hear of one before it was acknowledged.
+func TestAStreamBeginsWithItsAcknowledgement(t *testing.T) {
+	p := newWorld().profile("agent")
+	p.Changes = []mcp.Change{mcp.ToolsChanged}
+	stop := make(chan struct{})
+	p.Tools = append(p.Tools, mcp.Tool{Name: "announce", Input: json.RawMessage(`{}`), Call: func(_ context.Context, c mcp.Call) (mcp.ToolResult, error) {
+		for {
+			select {
+			case <-stop:
+				return mcp.ToolResult{}, nil
+			default:
+				c.Changed(mcp.ToolsChanged, "")
+			}
+		}
+	}})
+	c := serve(t, p).listen()
+	c.call(`"a"`, "tools/call", `"name":"announce"`)
+	const streams = 50
+	go func() {
+		for i := range streams {
+			fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},%s}}`+"\n", i, meta)
+		}
+	}()
+	open := map[string]bool{}
+	for len(open) < streams {
+		var m struct {
+			Method string
+			Params struct {
+				Meta map[string]json.RawMessage `json:"_meta"`
+			}
+		}
+		if err := json.Unmarshal([]byte(c.next()), &m); err != nil {
+			t.Fatal(err)
+		}
+		id := string(m.Params.Meta["io.modelcontextprotocol/subscriptionId"])
+		switch m.Method {
+		case "notifications/subscriptions/acknowledged":
+			open[id] = true
+		case "notifications/tools/list_changed":
+			if !open[id] {
+				t.Errorf("the stream %s hears of a change before it was acknowledged", id)
+			}
+		}
+	}
+	close(stop)
+	rest, err := c.end()
+	if err != nil || !slices.ContainsFunc(rest, func(line string) bool { return strings.Contains(line, `"id":"a"`) }) {
+		t.Errorf("the call is not answered: %v", err)
+	}
+}

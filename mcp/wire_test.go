@@ -142,6 +142,33 @@ func (w *world) profile(name string) mcp.Profile {
 	case "residency":
 		p.TooLong, p.AnyID, p.SharedIDs, p.RunOn, p.Tasks = mcp.CodeUnreadable, true, true, true, nil
 		p.Discovery = map[string]json.RawMessage{"com.example/profile": json.RawMessage(`{"v":1}`)}
+	case "full":
+		p.Legacy = []string{mcp.Revision20251125}
+		p.Changes, p.Logging = []mcp.Change{mcp.ToolsChanged, mcp.ResourceUpdated}, true
+		p.Complete = func(_ context.Context, ref json.RawMessage, argument, value string) ([]string, error) {
+			return slices.Repeat([]string{value + "!"}, 101), nil
+		}
+		who := mcp.Question{Key: "who", Method: "elicitation/create", Params: json.RawMessage(`{"message":"Who?"}`)}
+		p.Prompts = []mcp.Prompt{{Name: "greet", Arguments: []mcp.PromptArgument{{Name: "how", Required: true}, {Name: "where"}},
+			Get: func(_ context.Context, c mcp.Call, args map[string]string) (mcp.PromptResult, error) {
+				if c.Answers["who"] == nil {
+					return mcp.PromptResult{Ask: &mcp.Ask{Questions: []mcp.Question{who}}}, nil
+				}
+				return mcp.PromptResult{Messages: []mcp.Message{{Role: "user", Content: mcp.Text(args["how"] + " " + string(c.Answers["who"]))}}}, nil
+			}}}
+		p.Tools = append(p.Tools, mcp.Tool{Name: "asking", Unlisted: true, Input: json.RawMessage(`{}`), Call: func(_ context.Context, c mcp.Call) (mcp.ToolResult, error) {
+			if c.Answers["who"] == nil {
+				return mcp.ToolResult{Ask: &mcp.Ask{Questions: []mcp.Question{who}, State: "s"}}, nil
+			}
+			return mcp.ToolResult{Content: []mcp.Content{mcp.Text(c.State + " " + string(c.Answers["who"]))}}, nil
+		}}, mcp.Tool{Name: "changing", Unlisted: true, Input: json.RawMessage(`{}`), Call: func(_ context.Context, c mcp.Call) (mcp.ToolResult, error) {
+			c.Log("debug", "noise")
+			c.Log("warning", "a change")
+			c.Changed(mcp.ToolsChanged, "")
+			c.Changed(mcp.PromptsChanged, "") // not among those that are announced
+			c.Changed(mcp.ResourceUpdated, "test://full")
+			return mcp.ToolResult{}, nil
+		}})
 	default:
 		panic("no profile " + name)
 	}

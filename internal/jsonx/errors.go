@@ -23,6 +23,7 @@ type Error struct {
 	Path string
 }
 
+// Error gives the rule and the place.
 func (e *Error) Error() string {
 	return string(e.Rule) + " at byte " + strconv.Itoa(e.Offset) + ", " + e.Path
 }

@@ -105,7 +105,9 @@ func (g *Gate) handshake(r *Request) *Error {
 		return Errorf(CodeInvalidParams, "$.params.protocolVersion is not a string")
 	}
 	for _, name := range []string{"capabilities", "clientInfo"} {
-		if _, ok := object(r.Fields.Get(name)); !ok {
+		if raw := r.Fields.Get(name); raw == nil {
+			continue // nothing here depends on it
+		} else if _, ok := object(raw); !ok {
 			return Errorf(CodeInvalidParams, "$.params.%s is not an object", name)
 		}
 	}
