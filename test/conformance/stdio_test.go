@@ -538,6 +538,28 @@ func TestUnknownArgumentsAreRefused(t *testing.T) {
 	}
 }
 
+// Text that decoders differ on is refused on its way in, and what a program prints or calls its files comes out as text that every decoder
+// can read.
+func TestOddTextGoesBothWays(t *testing.T) {
+	c := open(t)
+	c.write(t, request("1", "tools/call", `"name":"run_python","arguments":{"code":"print('\ud800')"}`))
+	if m := c.next(t); m.Error == nil {
+		t.Errorf("half of a surrogate pair: %s; required: an error", m.Result)
+	}
+	c.write(t, request("2", "tools/call", `"name":"run_python","arguments":{"code":"print('\ud83c\udf78')"}`))
+	if r := outcome(t, c.next(t)); r.Facts.Stdout != "🍸\n" {
+		t.Errorf("a whole pair: %q", r.Facts.Stdout)
+	}
+	c.write(t, runPython(t, 3, `import os, sys
+for name in (b'\xff', b'new\nline', b'x' * 255, b'CON', '\u202e'.encode()): open(name, 'w').close()
+os.write(1, b'\x00\xff\xed\xa0\x80\x1b[2J' + b' '.join(sorted(os.listdir(b'.'))))
+`))
+	r := outcome(t, c.next(t))
+	if want := "\x00\ufffd\ufffd\ufffd\ufffd\x1b[2J"; r.Facts.ExitCode != 0 || !strings.HasPrefix(r.Facts.Stdout, want) || !strings.Contains(r.Facts.Stdout, "new\nline") {
+		t.Errorf("odd bytes: %+q, exit %d; required: text that begins with %+q", r.Facts.Stdout, r.Facts.ExitCode, want)
+	}
+}
+
 // Programs that print without end are stopped by name, cost the server no memory, and leave their neighbours alone.
 func TestFloodsStayInTheirRuns(t *testing.T) {
 	c := open(t, "--work-calls", "10")
