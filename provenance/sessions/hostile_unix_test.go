@@ -122,6 +122,33 @@ func TestASessionsFolderMayBeBehindALink(t *testing.T) {
 	}
 }
 
+func TestASessionsFolderMayHaveAnyName(t *testing.T) {
+	for name, path := range map[string]string{
+		"space, newline, no UTF-8": "a b\n\xff\x1b",
+		"4,000 bytes":              strings.Repeat(strings.Repeat("x", 99)+"/", 40),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			folder := filepath.Join(dir, path)
+			folder = strings.TrimSuffix(folder[:min(len(folder), 4000)], "/")
+			do(t, os.MkdirAll(folder, 0o755))
+			t.Chdir(folder) // no path that is longer can be opened in one go
+			putTurn(t, ".", one, verifiedTurn())
+			t.Chdir("/")
+			tree := Open(folder)
+			tree.coarse = always
+			for range 2 {
+				if got := descriptions(t, tree); got["session-1"] != "CLOSED_SUCCESS, host_verified" {
+					t.Errorf("found %v", got)
+				}
+			}
+			if tree.entries[one].stamps == (stamps{}) {
+				t.Error("the turn's files were not examined")
+			}
+		})
+	}
+}
+
 func TestOddNamesAreSkipped(t *testing.T) {
 	folder := t.TempDir()
 	putTurn(t, folder, one, verifiedTurn())

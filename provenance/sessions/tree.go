@@ -19,6 +19,10 @@ const PageSize = 500
 // turns is how many a listing can hold; each takes under one KiB of memory.
 const turns = 200_000
 
+// fresh is how long a turn that was compared with its files is good for the next page of a listing. Comparing it for each page would double the
+// work of a listing that nobody pauses.
+const fresh = time.Second
+
 // Resource is an entry of a listing.
 type Resource struct {
 	URI         string `json:"uri"`
@@ -57,8 +61,8 @@ func Templates() []Template {
 //
 // It remembers what it found, and reads a turn again when the inode, size or times of something that the answer came from have changed.
 type Tree struct {
-	folder string
-	coarse time.Duration
+	folder        string
+	coarse, fresh time.Duration // the constants, but in tests
 
 	mu      sync.Mutex
 	entries map[name]*entry
@@ -70,6 +74,7 @@ type Tree struct {
 type entry struct {
 	stamps  stamps
 	settled bool
+	checked time.Time // when the stamps were last compared
 	listed  bool
 	output  bool
 	status  string
@@ -84,7 +89,7 @@ type list struct {
 }
 
 // Open gives the tree of a folder. It need not exist, now or ever: until it does nothing is listed.
-func Open(folder string) *Tree { return &Tree{folder: folder, coarse: coarse} }
+func Open(folder string) *Tree { return &Tree{folder: folder, coarse: coarse, fresh: fresh} }
 
 // open gives nil if there is no folder.
 func (t *Tree) open() (*folder, error) {
@@ -100,7 +105,7 @@ func (t *Tree) open() (*folder, error) {
 
 // List gives a page of at most n resources: sessions, workspaces and turns in the order of their names. The empty cursor begins; next goes on, and
 // is empty at the end. A turn that cannot be read is left out. Sessions that come or go between two pages move nothing; those that come are in the
-// next listing that begins. n below 1 means [PageSize]. The error is [ErrCursor], or the sessions folder itself cannot be read.
+// next listing that begins. What a page says was so at most a second ago. n below 1 means [PageSize]. The error is [ErrCursor], or the sessions folder itself cannot be read.
 func (t *Tree) List(cursor string, n int) (page []Resource, next string, err error) {
 	var after name
 	last := kind(-1)
@@ -132,8 +137,8 @@ func (t *Tree) List(cursor string, n int) (page []Resource, next string, err err
 	from, _ := slices.BinarySearchFunc(t.order, after, name.compare)
 	for _, turn := range t.order[from:] {
 		e := t.entries[turn]
-		if cursor != "" {
-			e = t.check(d, turn) // the others were checked a moment ago
+		if time.Since(e.checked) > t.fresh {
+			e = t.check(d, turn)
 			t.entries[turn] = e
 		}
 		for k := range kinds {
@@ -212,10 +217,11 @@ func (t *Tree) names(d *folder, accept func(string) bool, path ...string) ([]str
 func (t *Tree) check(d *folder, n name) *entry {
 	now, stamps := time.Now(), d.stamps(join(n.path()...))
 	if was := t.entries[n]; was != nil && was.settled && was.stamps == stamps {
+		was.checked = now
 		return was
 	}
 	found, sure := lookAt(d, n)
-	e := &entry{stamps: stamps, settled: sure && stamps.settled(now, t.coarse)}
+	e := &entry{stamps: stamps, checked: now, settled: sure && stamps.settled(now, t.coarse)}
 	if found != nil {
 		e.listed, e.output, e.status, e.level = true, found.output != nil, found.record.Status, found.record.Verification.Level
 	}

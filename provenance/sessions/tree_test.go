@@ -252,6 +252,7 @@ func TestPagesStayStableWhileSessionsComeAndGo(t *testing.T) {
 		}
 	}
 	tree := Open(folder)
+	tree.fresh = 0
 	var got []string
 	for i, cursor := 0, ""; i == 0 || cursor != ""; i++ {
 		page, next, err := tree.List(cursor, 2)
