@@ -214,8 +214,8 @@ type head struct {
 	ResultType string `json:"resultType,omitempty"`
 }
 
-// complete is the head of a complete result.
-func complete(r *gate.Request) head {
+// headFor begins a complete result.
+func headFor(r *gate.Request) head {
 	if r.Modern {
 		return head{"complete"}
 	}
@@ -267,7 +267,7 @@ func (v *discovery) MarshalJSON() ([]byte, error) {
 }
 
 func (d *dispatcher) discover(r *gate.Request) (sdk.Result, error) {
-	return &discovery{head: complete(r), Versions: d.p.Modern, Capabilities: d.capabilities(true), Instructions: d.p.Instructions,
+	return &discovery{head: headFor(r), Versions: d.p.Modern, Capabilities: d.capabilities(true), Instructions: d.p.Instructions,
 		caching: d.catalogue(r), more: d.p.Discovery}, nil
 }
 
@@ -334,7 +334,7 @@ func (d *dispatcher) setLevel(r *gate.Request) (sdk.Result, error) {
 		return nil, gate.Errorf(CodeInvalidParams, "$.params.level is not a log level").With(map[string]any{"levels": gate.Levels})
 	}
 	d.level.Store(int32(i))
-	return &empty{head: complete(r)}, nil
+	return &empty{head: headFor(r)}, nil
 }
 
 // Log writes a log note, if the client wants notes of that level. The level is one of the protocol's words.

@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"pdlt.dev/pdlt/mcp/internal/gate"
@@ -115,6 +117,14 @@ type ToolResult struct {
 	Later func(context.Context, *Task) (ToolResult, error)
 }
 
+// check finds what could not be written. The SDK would never answer a request whose result it cannot encode.
+func (r ToolResult) check() error {
+	if r.Structured != nil && !json.Valid(r.Structured) {
+		return errors.New("the structured result is not JSON")
+	}
+	return r.Ask.check()
+}
+
 // Call is a request of a client as a handler sees it.
 type Call struct {
 	Arguments json.RawMessage // an object, {} if the client sent none; exactly the client's bytes
@@ -148,4 +158,16 @@ type Ask struct {
 type Question struct {
 	Key, Method string
 	Params      json.RawMessage
+}
+
+func (a *Ask) check() error {
+	if a == nil {
+		return nil
+	}
+	for _, q := range a.Questions {
+		if q.Params != nil && !json.Valid(q.Params) {
+			return fmt.Errorf("the params of the question %q are not JSON", q.Key)
+		}
+	}
+	return nil
 }

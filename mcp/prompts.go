@@ -53,7 +53,7 @@ type listedPrompt struct {
 }
 
 func (d *dispatcher) listPrompts(r *gate.Request) (sdk.Result, error) {
-	list := &promptList{head: complete(r), Prompts: []listedPrompt{}, caching: d.catalogue(r)}
+	list := &promptList{head: headFor(r), Prompts: []listedPrompt{}, caching: d.catalogue(r)}
 	for _, p := range d.p.Prompts {
 		list.Prompts = append(list.Prompts, listedPrompt{p.Name, p.Title, p.Description, p.Arguments})
 	}
@@ -95,7 +95,10 @@ func (d *dispatcher) getPrompt(r *gate.Request) (sdk.Result, error) {
 	}
 	return d.rounds(r, func(c Call) (sdk.Result, *Ask, error) {
 		res, err := p.Get(r.Context(), c, args)
-		return &promptResult{head: complete(r), Description: res.Description, Messages: res.Messages}, res.Ask, err
+		if err == nil {
+			err = res.Ask.check()
+		}
+		return &promptResult{head: headFor(r), Description: res.Description, Messages: res.Messages}, res.Ask, err
 	})
 }
 
@@ -125,7 +128,7 @@ func (d *dispatcher) complete(r *gate.Request) (sdk.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := &completion{head: complete(r)}
+	res := &completion{head: headFor(r)}
 	res.Completion.Total, res.Completion.More = len(values), len(values) > maxValues
 	res.Completion.Values = append([]string{}, values[:min(len(values), maxValues)]...)
 	return res, nil

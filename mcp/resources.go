@@ -76,7 +76,7 @@ func (d *dispatcher) listResources(r *gate.Request) (sdk.Result, error) {
 	if page == nil {
 		page = []Resource{}
 	}
-	return &resourceList{head: complete(r), Resources: page, Next: next, caching: d.private(r)}, nil
+	return &resourceList{head: headFor(r), Resources: page, Next: next, caching: d.private(r)}, nil
 }
 
 type templateList struct {
@@ -94,7 +94,7 @@ func (d *dispatcher) listTemplates(r *gate.Request) (sdk.Result, error) {
 	if all == nil {
 		all = []Template{}
 	}
-	return &templateList{head: complete(r), Templates: all, caching: d.catalogue(r)}, nil
+	return &templateList{head: headFor(r), Templates: all, caching: d.catalogue(r)}, nil
 }
 
 type resourceResult struct {
@@ -116,11 +116,11 @@ func (d *dispatcher) readResource(r *gate.Request) (sdk.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &resourceResult{head: complete(r), Contents: contents, caching: d.private(r)}, nil
+	return &resourceResult{head: headFor(r), Contents: contents, caching: d.private(r)}, nil
 }
 
 // subscribe notes that a client of the legacy era wants to be told of a resource, or no longer.
 func (d *dispatcher) subscribe(r *gate.Request) (sdk.Result, error) {
 	d.gate.Watch(textOf(r.Fields, "uri"), r.Method == "resources/subscribe")
-	return &empty{head: complete(r)}, nil
+	return &empty{head: headFor(r)}, nil
 }

@@ -119,7 +119,7 @@ func TestWhatCannotBeLoggedDoesNotRun(t *testing.T) {
 func TestAFaultIsAnsweredAndTheServerLives(t *testing.T) {
 	w := newWorld()
 	c := serve(t, w.profile("agent")).listen()
-	for _, name := range []string{"panic", "fault"} {
+	for _, name := range []string{"panic", "fault", "no JSON"} {
 		c.tool("1", name, "k")
 		a := c.answer()
 		if a.Error == nil || a.Error.Code != mcp.CodeInternal || strings.Contains(a.Error.Message, "on purpose") {
@@ -131,7 +131,7 @@ func TestAFaultIsAnsweredAndTheServerLives(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	c.quiet()
-	if len(w.faults) != 2 || !strings.Contains(w.faults[0], "goroutine") || w.faults[1] != "on purpose" {
+	if len(w.faults) != 3 || !strings.Contains(w.faults[0], "goroutine") || w.faults[1] != "on purpose" {
 		t.Errorf("the operator is told %.300q", w.faults)
 	}
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -149,6 +150,10 @@ func wireError(err error) *gate.Error {
 	}
 	if ours, ok := err.(*jsonrpc.Error); ok {
 		return &gate.Error{Code: int(ours.Code), Message: ours.Message, Data: ours.Data}
+	}
+	var wrapped *jsonrpc.Error
+	if errors.As(err, &wrapped) && wrapped.Code == CodeUnknownMethod { // the SDK words this one anew, whoever said it
+		return &gate.Error{Code: CodeUnknownMethod, Message: wrapped.Message}
 	}
 	return gate.Errorf(CodeInvalidParams, "$.params do not have the shape that the method requires")
 }

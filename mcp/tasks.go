@@ -88,6 +88,9 @@ func (t *Task) Ask(ctx context.Context, qs ...Question) (map[string]json.RawMess
 	if t.d == nil {
 		return nil, MissingCapability(map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}})
 	}
+	if err := (&Ask{Questions: qs}).check(); err != nil {
+		return nil, err
+	}
 	t.mu.Lock()
 	for _, q := range qs {
 		if t.used[q.Key] {
@@ -145,8 +148,7 @@ func (tt *taskTable) start(d *dispatcher, r *gate.Request, work func(context.Con
 		return nil
 	}
 	tt.all[t.id] = t
-	// The request's context ends with the request, and the work of a task goes on.
-	ctx, stop := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	ctx, stop := context.WithCancelCause(r.Lifetime()) // the request ends when it is answered, and the work goes on
 	ctx, expire := context.WithTimeoutCause(ctx, tt.bounds.TTL, errors.New("the task has lived as long as it may"))
 	t.stop = stop
 	go func() {
@@ -172,10 +174,13 @@ func (t *Task) run(ctx context.Context, work func(context.Context, *Task) (ToolR
 			err = t.d.fault(fmt.Errorf("a task panicked: %v\n%s", v, debug.Stack()))
 		}
 	}()
-	if res, err = work(ctx, t); err != nil {
-		err = t.d.wire(ctx, err)
+	if res, err = work(ctx, t); err == nil {
+		err = res.check()
 	}
-	return res, err
+	if err != nil {
+		return ToolResult{}, t.d.wire(ctx, err)
+	}
+	return res, nil
 }
 
 func (tt *taskTable) remove(t *Task) {
@@ -204,7 +209,7 @@ func (tt *taskTable) close() {
 	for _, t := range all {
 		t.stop(errCancelled)
 	}
-	deadline := time.After(time.Second)
+	deadline := time.After(gate.Grace)
 	for _, t := range all {
 		select {
 		case <-t.done:
@@ -276,7 +281,7 @@ func (d *dispatcher) getTask(r *gate.Request) (sdk.Result, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	res := &detailedTask{head: complete(r), taskState: t.state}
+	res := &detailedTask{head: headFor(r), taskState: t.state}
 	switch t.state.Status {
 	case taskCompleted:
 		res.Result = d.toolResult(r, t.result)
@@ -312,7 +317,7 @@ func (d *dispatcher) updateTask(r *gate.Request) (sdk.Result, error) {
 		t.answered = nil
 		t.become(taskWorking)
 	}
-	return &empty{head: complete(r)}, nil
+	return &empty{head: headFor(r)}, nil
 }
 
 func (d *dispatcher) cancelTask(r *gate.Request) (sdk.Result, error) {
@@ -326,5 +331,5 @@ func (d *dispatcher) cancelTask(r *gate.Request) (sdk.Result, error) {
 	if ends {
 		t.stop(errCancelled)
 	}
-	return &empty{head: complete(r)}, nil
+	return &empty{head: headFor(r)}, nil
 }

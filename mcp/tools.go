@@ -40,7 +40,7 @@ type listedTool struct {
 }
 
 func (d *dispatcher) listTools(r *gate.Request) (sdk.Result, error) {
-	list := &toolList{head: complete(r), Tools: []listedTool{}, caching: d.catalogue(r)}
+	list := &toolList{head: headFor(r), Tools: []listedTool{}, caching: d.catalogue(r)}
 	for _, t := range d.p.Tools {
 		if !t.Unlisted {
 			list.Tools = append(list.Tools, listedTool{t.Name, t.Title, t.Description, t.Input, t.Output})
@@ -61,7 +61,7 @@ func (d *dispatcher) toolResult(r *gate.Request, res ToolResult) *toolResult {
 	if res.Content == nil {
 		res.Content = []Content{}
 	}
-	return &toolResult{head: complete(r), Content: res.Content, Structured: res.Structured, IsError: res.IsError}
+	return &toolResult{head: headFor(r), Content: res.Content, Structured: res.Structured, IsError: res.IsError}
 }
 
 func (d *dispatcher) callTool(r *gate.Request) (sdk.Result, error) {
@@ -83,6 +83,9 @@ func (d *dispatcher) callTool(r *gate.Request) (sdk.Result, error) {
 	}
 	return d.rounds(r, func(c Call) (sdk.Result, *Ask, error) {
 		res, err := t.Call(r.Context(), c)
+		if err == nil {
+			err = res.check()
+		}
 		if err == nil && res.Ask == nil && res.Later != nil {
 			late, err := d.later(r, t, res.Later)
 			return late, nil, err
@@ -99,5 +102,8 @@ func (d *dispatcher) later(r *gate.Request, t *tool, work func(context.Context, 
 		}
 	}
 	res, err := work(r.Context(), &Task{})
+	if err == nil {
+		err = res.check()
+	}
 	return d.toolResult(r, res), err
 }

@@ -129,6 +129,9 @@ func (w *world) profile(name string) mcp.Profile {
 			{Name: "fault", Unlisted: true, Input: keyed, Call: func(context.Context, mcp.Call) (mcp.ToolResult, error) {
 				return mcp.ToolResult{}, errors.New("on purpose")
 			}},
+			{Name: "no JSON", Unlisted: true, Input: keyed, Call: func(context.Context, mcp.Call) (mcp.ToolResult, error) {
+				return mcp.ToolResult{Structured: json.RawMessage("{on purpose}")}, nil
+			}},
 			{Name: "later", Unlisted: true, Input: keyed, Tasks: mcp.TaskMaybe, Call: func(_ context.Context, c mcp.Call) (mcp.ToolResult, error) {
 				return mcp.ToolResult{Later: func(ctx context.Context, _ *mcp.Task) (mcp.ToolResult, error) { return hold(ctx, c, false) }}, nil
 			}},

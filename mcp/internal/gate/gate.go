@@ -53,9 +53,11 @@ const (
 	maxBytes = 8 * MaxLine
 	// maxListens bounds the listen streams. The Inspector opened eight by mistake.
 	maxListens = 256
-	// grace is how long work gets to end when the server is stopped. The promise outside is 2 s for everything.
-	grace = time.Second
 )
+
+// Grace is how long work gets to end when the server is stopped. The promise outside is 2 s for everything: this for requests, as
+// much for tasks, and some for the process.
+const Grace = 800 * time.Millisecond
 
 // errClosed is why requests end that are still open when the server does.
 var errClosed = errors.New("the server is stopping")
@@ -139,7 +141,7 @@ func (g *Gate) Serve(in io.Reader) error {
 		g.drop(func(*Request) bool { return true })
 		select {
 		case <-drained:
-		case <-time.After(grace):
+		case <-time.After(Grace):
 		}
 	}
 	g.drop(func(*Request) bool { return true }) // the listen streams
@@ -167,21 +169,26 @@ func (g *Gate) line(line []byte) {
 	}
 }
 
-// refuse answers a message that is not admitted: one with an id is a request, and the observer is told of it.
+// refuse answers a message that is not let in: one with an id is a request, and the observer is told of it.
 func (g *Gate) refuse(m message, e *Error) {
 	if m.key == "" && !m.anyID {
 		g.out.error(m.id, e)
 		return
 	}
 	end, err := g.begin(m)
-	if err == nil {
-		if end(Ending{Err: e}) != nil {
-			e = errNotLogged
-		}
-	} else {
+	if err != nil {
+		g.out.error(m.id, errNotLogged)
+		return
+	}
+	g.refused(m.id, end, e)
+}
+
+// refused answers a request that was begun and is not let in.
+func (g *Gate) refused(id json.RawMessage, end func(Ending) error, e *Error) {
+	if end(Ending{Err: e}) != nil {
 		e = errNotLogged
 	}
-	g.out.error(m.id, e)
+	g.out.error(id, e)
 }
 
 func (g *Gate) begin(m message) (func(Ending) error, error) {

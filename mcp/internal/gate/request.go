@@ -58,7 +58,7 @@ func (g *Gate) admit(m message, size int) {
 		e = r.subscribe()
 	}
 	if e != nil {
-		r.refuse(e)
+		g.refused(m.id, end, e)
 		return
 	}
 	r.note.Lock() // nothing is said about a request before it is let in, and on a listen stream not before the acknowledgement
@@ -69,20 +69,12 @@ func (g *Gate) admit(m message, size int) {
 	r.note.Unlock()
 	switch {
 	case e != nil:
-		r.refuse(e)
+		g.refused(m.id, end, e)
 	case busy:
 		g.backend.Busy(r)
 	case r.listen == nil:
 		g.backend.Deliver(r)
 	}
-}
-
-// refuse answers a request that has not been let in.
-func (r *Request) refuse(e *Error) {
-	if r.end(Ending{Err: e}) != nil {
-		e = errNotLogged
-	}
-	r.g.out.error(r.id, e)
 }
 
 // enter counts a request among the open ones. A tool call beyond the bounds is let in to be told so; anything else waits for room,
@@ -106,11 +98,7 @@ func (g *Gate) enter(r *Request) (busy bool, e *Error) {
 	case r.listen != nil && g.listens() >= maxListens:
 		return false, Errorf(CodeInternal, "there are %d listen streams already", maxListens)
 	}
-	parent := g.stopped
-	if g.cfg.RunOn {
-		parent = context.WithoutCancel(parent)
-	}
-	r.ctx, r.cancel = context.WithCancelCause(parent)
+	r.ctx, r.cancel = context.WithCancelCause(r.Lifetime())
 	r.live = true
 	if r.key != "" {
 		g.open[r.key] = append(g.open[r.key], r)
@@ -172,6 +160,14 @@ func (g *Gate) drop(which func(*Request) bool) {
 
 // Context ends when the request is cancelled, answered, or the server is stopped.
 func (r *Request) Context() context.Context { return r.ctx }
+
+// Lifetime is the context of the server: it ends when work must, and not when the request is settled.
+func (r *Request) Lifetime() context.Context {
+	if r.g.cfg.RunOn {
+		return context.WithoutCancel(r.g.stopped)
+	}
+	return r.g.stopped
+}
 
 // Answer settles the request with a result or an error. If it was cancelled before, nothing is written. Only the first Answer counts.
 func (r *Request) Answer(result json.RawMessage, e *Error) {
