@@ -10,11 +10,16 @@ type line struct {
 	text string
 	run  int    // backticks at the start of a fence line; 0 for any other line
 	info string // of a fence line: "" when it is bare
+	next int    // where the next line begins
 }
 
-func readLine(text string) line {
-	l := line{text: text}
-	trimmed := trim(text)
+// lineAt reads the line that begins there.
+func lineAt(text string, at int) line {
+	l := line{text: text[at:], next: len(text)}
+	if end := strings.IndexByte(l.text, '\n'); end >= 0 {
+		l.text, l.next = l.text[:end], at+end+1
+	}
+	trimmed := trim(l.text)
 	rest := strings.TrimLeft(trimmed, "`")
 	if run := len(trimmed) - len(rest); run >= fenceMin && !strings.Contains(rest, "`") {
 		l.run, l.info = run, trim(rest)
@@ -29,51 +34,54 @@ func (l line) before(n int) (string, bool) {
 	return text, len(trimmed)-len(text) == n && !blank(text)
 }
 
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 // splitLines splits at \n, \r\n and \r.
-func splitLines(text string) []string {
-	return strings.Split(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")
-}
+func splitLines(text string) []string { return strings.Split(lineBreaks.Replace(text), "\n") }
 
 // fenced gives the sources of the fenced blocks that are programs, in order.
 func fenced(body string) []string {
-	var lines []line
-	for _, text := range splitLines(body) {
-		lines = append(lines, readLine(text))
-	}
 	var programs []string
-	for i := 0; i < len(lines); {
-		if lines[i].run == 0 {
-			i++
+	text := lineBreaks.Replace(body)
+	for at := 0; at < len(text); {
+		open := lineAt(text, at)
+		at = open.next
+		if open.run == 0 {
 			continue
 		}
-		open := lines[i]
-		content, next, closed := block(lines[i+1:], open.run)
-		if lang := strings.ToLower(open.info); closed && (lang == "python" || lang == "py") {
-			if source := strings.Join(content, "\n") + "\n"; !blank(source) {
-				programs = append(programs, source)
-			}
+		source, next, closed := block(text, at, open.run)
+		if lang := strings.ToLower(open.info); closed && (lang == "python" || lang == "py") && !blank(source) {
+			programs = append(programs, source)
 		}
-		i += 1 + next
+		at = next
 	}
 	return programs
 }
 
-// block reads the content of a block of length n, and says at which of the lines to read on and whether the block was closed.
-func block(lines []line, n int) (content []string, next int, closed bool) {
-	end := 0
-	for end < len(lines) && lines[end].run < n {
-		end++
-	}
-	bare := end < len(lines) && lines[end].info == ""
-	for i, l := range lines[:end] {
-		// Backticks at the end of a line of code close a block only when it has no better end.
-		if text, ok := l.before(n); ok && !bare && l.run == 0 {
-			return append(content, text), i + 1, true
+// block reads the content of a block of length n that begins there, and says where to read on and whether the block was closed.
+func block(text string, start, n int) (source string, next int, closed bool) {
+	end, bare := start, false
+	for end < len(text) {
+		l := lineAt(text, end)
+		if l.run >= n {
+			next, closed, bare = end, true, l.info == "" // a fence with an info string opens the next block
+			if bare {
+				next = l.next
+			}
+			break
 		}
-		content = append(content, l.text)
+		end = l.next
 	}
 	if bare {
-		return content, end + 1, true
+		return text[start:end], next, true
 	}
-	return content, end, end < len(lines) // a fence with an info string opens the next block
+	// Backticks at the end of a line of code close a block only when it has no better end.
+	for at := start; at < end; {
+		l := lineAt(text, at)
+		if last, ok := l.before(n); ok && l.run == 0 {
+			return text[start:at] + last + "\n", l.next, true
+		}
+		at = l.next
+	}
+	return text[start:end], max(next, end), closed
 }

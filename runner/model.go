@@ -209,8 +209,12 @@ func chooseWitness(v jsonx.Value) *shape {
 func describe(v *jsonx.Value) {
 	const most = 120
 	body, _ := v.Get("body")
-	first := []rune(splitLines(body.Str)[0])
-	line := *str(string(first[:min(len(first), most)]))
+	first := body.Str
+	if end := strings.IndexAny(first, "\r\n"); end >= 0 {
+		first = first[:end]
+	}
+	runes := []rune(first)
+	line := *str(string(runes[:min(len(runes), most)]))
 	i := slices.IndexFunc(v.Members, func(m jsonx.Member) bool { return m.Name == "description" })
 	switch {
 	case i < 0:

@@ -267,6 +267,19 @@ func TestWithoutConfinementNoSubmissionIsAccepted(t *testing.T) {
 	}
 }
 
+func TestASubmissionWithTooManyProgramsRunsNone(t *testing.T) {
+	ran := 0
+	x := fake(func(context.Context, Job) (confine.Result, error) { ran++; return exited(0, ""), nil })
+	r := runner(x, Options{Submissions: 2})
+	for n, want := range map[int]int{100: 100, 101: 0} {
+		ran = 0
+		s, err := r.Submit(t.Context(), blocks(strings.Split(strings.Repeat("x,", n-1)+"x", ",")...))
+		if err != nil || ran != want || s.OK != (want > 0) || len(s.Facts.Programs) != want {
+			t.Errorf("%d programs: %d ran, ok is %v, %v", n, ran, s.OK, err)
+		}
+	}
+}
+
 func TestASubmissionCountsWhateverTheVerdict(t *testing.T) {
 	r := runner(clean, Options{Submissions: DefaultSubmissions})
 	for _, outcome := range []string{`{}`, string(blocks("pass")), `{"kind": "BLOCKED_BY_HIGHER_PRIORITY", "interpretation": "", "approach": "", "body": "No."}`} {

@@ -94,7 +94,7 @@ func (r *Runner) Submit(ctx context.Context, outcome json.RawMessage) (Submissio
 	s := Submission{Facts: Facts{Kind: kind.Str, Tier: r.o.Tier, Programs: []ProgramFacts{}}}
 	if kind.Str == KindResult {
 		body, _ := v.Get("body")
-		attempts, unavailable, err := r.attempt(ctx, body.Str, &s.Facts)
+		attempts, untried, err := r.attempt(ctx, body.Str, &s.Facts)
 		if err != nil {
 			if len(s.Facts.Programs) > 0 || !nothingRan(err) {
 				call.Spend()
@@ -106,8 +106,8 @@ func (r *Runner) Submit(ctx context.Context, outcome json.RawMessage) (Submissio
 		case err != nil:
 			call.Spend()
 			return Submission{}, err
-		case unavailable != nil:
-			s.Errors = []Finding{*unavailable}
+		case untried != nil:
+			s.Errors = []Finding{*untried}
 		case r.o.WitnessRequired:
 			s.Errors = findings
 		}
@@ -119,8 +119,7 @@ func (r *Runner) Submit(ctx context.Context, outcome json.RawMessage) (Submissio
 	return s, nil
 }
 
-// attempt finds the programs of a body and runs each. One that fails does not stop the next; when none can run here, none is tried, and the
-// finding says so.
+// attempt finds the programs of a body and runs each. One that fails does not stop the next. The finding says why not every program was tried.
 func (r *Runner) attempt(ctx context.Context, body string, facts *Facts) ([]attempt, *Finding, error) {
 	programs, err := Extract(ctx, r.x, r.o.Tier, body)
 	if why := unavailability(err); why != nil {
@@ -129,6 +128,10 @@ func (r *Runner) attempt(ctx context.Context, body string, facts *Facts) ([]atte
 			Code: FindingSandboxUnavailable}, nil
 	} else if err != nil {
 		return nil, nil, err
+	}
+	if len(programs) > maxPrograms {
+		return nil, &Finding{Path: "outcome.body", Found: fmt.Sprintf("%d programs", len(programs)), Required: fmt.Sprintf("at most %d", maxPrograms),
+			Code: FindingOutputMalformed}, nil
 	}
 	var attempts []attempt
 	for i, source := range programs {
@@ -155,6 +158,9 @@ func (r *Runner) attempt(ctx context.Context, body string, facts *Facts) ([]atte
 	}
 	return attempts, nil, nil
 }
+
+// maxPrograms bounds what one submission can start: a hundred programs that use up their 30 s take 50 minutes. No deliverable that was seen had ten.
+const maxPrograms = 100
 
 const sandboxRequired = "confinement in which a program can run; in this session there is none"
 
