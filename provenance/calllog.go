@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -88,7 +89,8 @@ type Log struct {
 	mu   sync.Mutex
 	file *os.File
 	seq  uint64
-	torn bool // the file does not end with a whole line
+	torn bool  // the file does not end with a whole line
+	size int64 // the file has at least so many bytes
 }
 
 // OpenLog opens a call log for appending, and creates it (0600) and its folder (0700) when they are missing. It must be a regular file.
@@ -195,22 +197,29 @@ func (l *Log) write(e Event) (err error) {
 			err = fmt.Errorf("write call log: %w", err)
 		}
 	}()
-	// A log that was removed or renamed would take records that nobody finds.
-	if info, err := os.Stat(l.path); err != nil {
+	// A log that was removed or renamed would take records that nobody finds, and one that was cut has lost some.
+	info, err := os.Stat(l.path)
+	switch {
+	case err != nil:
 		return err
-	} else if !os.SameFile(info, l.info) {
+	case !os.SameFile(info, l.info):
 		return errors.New(l.path + " is not the file that was opened")
+	case info.Size() < l.size:
+		return errors.New(l.path + " is shorter than what was written")
 	}
 	e.At = time.Now().UTC().Format(timeFormat)
-	text, err := json.Marshal(e)
-	if err != nil {
+	var text bytes.Buffer
+	j := json.NewEncoder(&text)
+	j.SetEscapeHTML(false) // programs are to be read, not to be put into a page
+	if err := j.Encode(e); err != nil {
 		return err
 	}
 	var line []byte
 	if l.torn {
 		line = append(line, '\n') // what is left of another record stays a line of its own
 	}
-	n, err := l.file.Write(append(oneLine(line, text), '\n'))
+	n, err := l.file.Write(append(oneLine(line, bytes.TrimSuffix(text.Bytes(), []byte{'\n'})), '\n'))
+	l.size = info.Size() + int64(n)
 	if err == nil {
 		l.torn = false
 	} else if n > 0 {

@@ -96,6 +96,7 @@ func TestAnEventIsOneLineWhateverIsInIt(t *testing.T) {
 		"no UTF-8":       "{\"a\":\"\xff\xe2\x80\"}",
 		"lone surrogate": `{"a":"\ud800"}`,
 		"no JSON":        "{\"a\":\n\x1b",
+		"markup":         `{"a":"<&>"}`,
 		"bidi and marks": "{\"a\":\"\u202e\ufeff\"}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,7 +257,7 @@ func TestALogThatNobodyWouldFindStopsTheRequest(t *testing.T) {
 	if _, err := l.Begin(Request{ID: []byte("3"), Method: "m"}); err == nil {
 		t.Error("a log that was renamed takes requests")
 	}
-	if err := os.WriteFile(l.Path(), nil, 0o600); err != nil {
+	if err := os.WriteFile(l.Path(), make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := pending.End(Response{}); err == nil {
@@ -269,10 +270,16 @@ func TestALogThatNobodyWouldFindStopsTheRequest(t *testing.T) {
 	if all := events(t, l); len(all) != 5 || all[4].Seq != 4 {
 		t.Errorf("found %+v", all)
 	}
-	if err := l.Close(); err != nil {
+	if err := os.Truncate(l.Path(), 10); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Begin(Request{ID: []byte("5"), Method: "m"}); err == nil {
+		t.Error("a log that was cut takes requests")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Begin(Request{ID: []byte("6"), Method: "m"}); err == nil {
 		t.Error("a closed log takes requests")
 	}
 }

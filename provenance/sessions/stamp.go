@@ -19,9 +19,9 @@ func (s stamp) settled(now time.Time, coarse time.Duration) bool {
 }
 
 // watched is everything that decides what is said about a turn. A folder's stamp changes when one of its entries comes, goes or is exchanged, for a
-// link too: so the folders "events" and "output" need none of their own.
+// link too: so "events", "stages" and "output" need none of their own.
 var watched = [...]string{
-	".", "turn.json", "routing.json", "provenance.json", "events/events.jsonl", "stages", "stages/50_execution",
+	".", "turn.json", "routing.json", "provenance.json", "events/events.jsonl", "stages/50_execution",
 	"stages/50_execution/output/current.md", "stages/50_execution/output/current.json", "stages/50_execution/output/program-output.json",
 }
 

@@ -173,6 +173,12 @@ func TestAChangeShowsInTheNextListing(t *testing.T) {
 		"the stages become a link": {func(t *testing.T, p func(string) string) {
 			do(t, os.Rename(p("stages"), p("elsewhere")), os.Symlink("elsewhere", p("stages")))
 		}, ""},
+		"the execution becomes a link": {func(t *testing.T, p func(string) string) {
+			do(t, os.Rename(p("stages/50_execution"), p("stages/elsewhere")), os.Symlink("elsewhere", p("stages/50_execution")))
+		}, ""},
+		"the events become a link": {func(t *testing.T, p func(string) string) {
+			do(t, os.Rename(p("events"), p("elsewhere")), os.Symlink("elsewhere", p("events")))
+		}, ""},
 		"the output becomes a link": {func(t *testing.T, p func(string) string) {
 			do(t, os.Rename(p(out), p("elsewhere")), os.Symlink("../../elsewhere", p(out)))
 		}, ""},
