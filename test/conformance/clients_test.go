@@ -341,7 +341,8 @@ func abandon(t *testing.T, client *exec.Cmd) (said string) {
 	if err := client.Start(); err != nil {
 		t.Fatal(err)
 	}
-	family := working(t, client.Process.Pid)
+	working(t, client.Process.Pid)
+	family := descendants(client.Process.Pid)
 	if err := client.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)
 	}

@@ -95,6 +95,9 @@ var node = sync.OnceValues(func() (string, error) {
 
 func needNode(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("software in Node starts slowly; not with -short")
+	}
 	name, err := node()
 	if err != nil {
 		lack(t, "%v", err)

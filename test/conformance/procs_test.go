@@ -43,7 +43,7 @@ func stat(pid int) (f facts, err error) {
 }
 
 // descendants are a process and all that it started, as far as they were not given to another parent.
-func descendants(pid int) (all []facts) {
+func descendants(pid int) (all []process) {
 	known := map[int]facts{}
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -56,7 +56,7 @@ func descendants(pid int) (all []facts) {
 	for _, f := range known {
 		for up, ok := f, true; ok; up, ok = known[up.parent] {
 			if up.pid == pid {
-				all = append(all, f)
+				all = append(all, f.process)
 				break
 			}
 		}
@@ -64,25 +64,24 @@ func descendants(pid int) (all []facts) {
 	return all
 }
 
-// working waits until something below a process is at work and not only starting, and gives all processes from there down.
+// working waits until something below a process is at work and not only starting, and gives what is.
 func working(t *testing.T, pid int) (all []process) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are counted in /proc")
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		family := descendants(pid)
-		// A start takes some 20 ms of a processor, and a client in Node is not what is meant: its work is over while it waits.
-		if slices.ContainsFunc(family, func(f facts) bool { return f.pid != pid && f.ticks > 50 }) {
-			for _, f := range family {
-				all = append(all, f.process)
-			}
-			return all
-		}
+	for deadline := time.Now().Add(patience); len(all) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("nothing works below process %d: %+v", pid, family)
+			t.Fatalf("nothing works below process %d: %v", pid, descendants(pid))
+		}
+		for _, p := range descendants(pid) {
+			// A start takes some 2 ticks.
+			if f, err := stat(p.pid); err == nil && f.process == p && p.pid != pid && f.ticks > 50 {
+				all = append(all, p)
+			}
 		}
 	}
+	return all
 }
 
 // waitGone waits until none of the processes is there any more, and says how long that took: issue B allows 2 s.

@@ -453,7 +453,8 @@ func busy(t *testing.T) (*conn, []process) {
 	t.Helper()
 	c := open(t)
 	c.write(t, runPython(t, 1, programs["endless"]))
-	return c, working(t, c.cmd.Process.Pid)
+	working(t, c.cmd.Process.Pid)
+	return c, descendants(c.cmd.Process.Pid)
 }
 
 // When nobody reads its output, or a signal came, or it was killed itself, the server and everything in its cells is gone within moments,
@@ -614,6 +615,59 @@ func TestTooMuchMemoryIsNamed(t *testing.T) {
 				t.Errorf("the next program: %+v", r)
 			}
 		}
+	}
+}
+
+// A client that can take tasks is given one for a long run. A notice for the call that made it changes nothing, the task's own cancellation kills
+// the program; and a task that ends has the result of the call.
+func TestALongRunIsATask(t *testing.T) {
+	c := open(t, "--tier", "HEAVY_COMPUTE")
+	var last int
+	ask := func(method, params string, into any) {
+		t.Helper()
+		last++
+		c.write(t, strings.Replace(request(strconv.Itoa(last), method, params), `clientCapabilities":{}`, `clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, 1))
+		m := c.next(t)
+		if m.Error != nil || string(m.ID) != strconv.Itoa(last) {
+			t.Fatalf("%s: id %s, %+v", method, m.ID, m.Error)
+		}
+		if err := json.Unmarshal(m.Result, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type task struct {
+		ResultType, TaskID, Status string
+		PollIntervalMS             int
+		Result                     ran
+		ran
+	}
+	var made, seen task
+	ask("tools/call", `"name":"run_python","arguments":{"code":"`+programs["endless"]+`"}`, &made)
+	if made.ResultType != "task" || made.Status != "working" || made.TaskID == "" {
+		t.Fatalf("an endless program: %+v; required: a task", made)
+	}
+	workers := working(t, c.cmd.Process.Pid)
+	c.write(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`+"\n")
+	named := fmt.Sprintf(`"taskId":%q`, made.TaskID)
+	ask("tasks/get", named, &seen)
+	if seen.Status != "working" {
+		t.Errorf("after a notice for the call: %+v; required: working", seen)
+	}
+	ask("tasks/cancel", named, new(task))
+	waitGone(t, workers)
+	ask("tasks/get", named, &seen)
+	if seen.Status != "cancelled" {
+		t.Errorf("after its cancellation: %+v; required: cancelled", seen)
+	}
+	var ended task
+	ask("tools/call", `"name":"run_python","arguments":{"code":"import time\ntime.sleep(3)\nprint('done')"}`, &ended)
+	for named := fmt.Sprintf(`"taskId":%q`, ended.TaskID); ended.ResultType == "task" || ended.Status == "working"; {
+		time.Sleep(time.Duration(max(ended.PollIntervalMS, 10)) * time.Millisecond)
+		ended = task{}
+		ask("tasks/get", named, &ended)
+	}
+	if ended.Facts.Stdout != "done\n" && ended.Result.Facts.Stdout != "done\n" {
+		t.Errorf("a program of 3 s: %+v; required: its result", ended)
 	}
 }
 
