@@ -1,5 +1,7 @@
 package runner
 
+import "pdlt.dev/pdlt/confine"
+
 // The refusal codes of this package. A code is matched exactly.
 const (
 	CodeTierUnknown            = "RUNNER_TIER_UNKNOWN"            // there is no tier of that name
@@ -23,3 +25,6 @@ const (
 	FindingWitnessNotPrinted  = "WITNESS_NOT_PRINTED"
 	FindingWitnessInvalid     = "WITNESS_INVALID"
 )
+
+// Refusal is what a caller can act on. It is [confine.Refusal], for those who may not know that package.
+type Refusal = confine.Refusal

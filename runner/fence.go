@@ -27,11 +27,11 @@ func lineAt(text string, at int) line {
 	return l
 }
 
-// before gives what stands before a run of exactly n backticks at the end of the line, if there is such a run and something before it.
+// before gives what stands before a run of exactly n backticks at the end of the line, if there is such a run.
 func (l line) before(n int) (string, bool) {
 	trimmed := strings.TrimRightFunc(l.text, space)
 	text := strings.TrimRight(trimmed, "`")
-	return text, len(trimmed)-len(text) == n && !blank(text)
+	return text, len(trimmed)-len(text) == n
 }
 
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
@@ -75,10 +75,10 @@ func block(text string, start, n int) (source string, next int, closed bool) {
 	if bare {
 		return text[start:end], next, true
 	}
-	// Backticks at the end of a line of code close a block only when it has no better end.
+	// Backticks at the end of a line of code close a block only when it has no better end. (No fence line before end has as many.)
 	for at := start; at < end; {
 		l := lineAt(text, at)
-		if last, ok := l.before(n); ok && l.run == 0 {
+		if last, ok := l.before(n); ok {
 			return text[start:at] + last + "\n", l.next, true
 		}
 		at = l.next
