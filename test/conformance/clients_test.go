@@ -84,6 +84,17 @@ type ran struct {
 	} `json:"structuredContent"`
 }
 
+// text is all that a model would read.
+func (r ran) text() string {
+	var texts []string
+	for _, c := range r.Content {
+		if c.Type == "text" {
+			texts = append(texts, c.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
 // report is what a client said in the course of the scenario. What it could not do is nil.
 type report struct {
 	Tools                     []string
@@ -136,7 +147,7 @@ func judgeRun(t *testing.T, what string, r *ran, exit int, stdout, stderr string
 	case r.IsError || r.Facts.ExitCode != exit || r.Facts.Stdout != stdout || !strings.Contains(r.Facts.Stderr, stderr):
 		t.Errorf("%s: isError %t, exit %d, standard output %q, standard error %q; required: a result with exit %d, %q and %q",
 			what, r.IsError, r.Facts.ExitCode, r.Facts.Stdout, r.Facts.Stderr, exit, stdout, stderr)
-	case len(r.Content) == 0 || r.Content[0].Type != "text" || stdout != "" && !strings.Contains(r.Content[0].Text, "standard output:\n"+strings.TrimRight(stdout, "\n")):
+	case r.text() == "" || stdout != "" && !strings.Contains(r.text(), "standard output:\n"+strings.TrimRight(stdout, "\n")):
 		t.Errorf("%s: content %+v; required: a text with the output", what, r.Content)
 	}
 }
