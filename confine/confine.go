@@ -22,6 +22,12 @@ type Confiner interface {
 	Close() error
 }
 
+// Describer is a Confiner that can say, before any run, what will run Python programs.
+type Describer interface {
+	// Interpreter is what the reports of its Python runs will name.
+	Interpreter() Interpreter
+}
+
 // Spec is one run: what, under which policy, within which limits.
 type Spec struct {
 	Program Program

@@ -56,7 +56,7 @@ func Descendants() map[int]string {
 // steady waits until the number of descendants has not changed for a while, and gives them.
 func steady() map[int]string {
 	have, since := Descendants(), time.Now()
-	for begin := time.Now(); time.Since(since) < 150*time.Millisecond && time.Since(begin) < 3*time.Second; {
+	for begin := time.Now(); time.Since(since) < 400*time.Millisecond && time.Since(begin) < 10*time.Second; {
 		time.Sleep(10 * time.Millisecond)
 		now := Descendants()
 		if len(now) != len(have) {

@@ -31,17 +31,18 @@ type confiner struct {
 
 	tokens chan struct{} // one for each program that may run at once; waiters are served in order
 
-	mu      sync.Mutex
-	idle    []*slot // least recently used first
-	count   int     // slots alive, idle or in use
-	nextID  int
-	free    []int // slot indices to use again
-	reports map[reportKey]confine.Report
-	spared  slotKey // the kind that has had its spare slot made
-	closed  bool
-	busy    sync.WaitGroup
-	ctx     context.Context // ends at Close: kills what runs
-	cancel  context.CancelFunc
+	mu       sync.Mutex
+	idle     []*slot // least recently used first
+	count    int     // slots alive, idle or in use
+	nextID   int
+	free     []int // slot indices to use again
+	reports  map[reportKey]confine.Report
+	prospers slotKey    // the kind that has had its spare slot made
+	text     *largeText // nil before the first run, and where there are no large pages
+	closed   bool
+	busy     sync.WaitGroup
+	ctx      context.Context // ends at Close: kills what runs
+	cancel   context.CancelFunc
 }
 
 // Open opens the native backend. It refuses when the interpreter cannot be used; a step of the confinement that this machine refuses is
@@ -88,6 +89,9 @@ func Open(o confine.Options) (confine.Confiner, error) {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
 }
+
+// Interpreter implements confine.Describer.
+func (c *confiner) Interpreter() confine.Interpreter { return c.in.about }
 
 // idRange is a range of ids outside that programs may be mapped to.
 type idRange struct{ first, size uint32 }
@@ -189,7 +193,7 @@ func (c *confiner) Run(ctx context.Context, spec confine.Spec) (confine.Result, 
 	o := e.judge()
 	o.Usage = confine.Usage{WallMS: float64(wall.Microseconds()) / 1000, CPUMS: float64(e.cpuMicros) / 1000, MemoryPeakBytes: e.peak, ProcessesPeak: e.pidsPeak}
 	o.Stdout, o.Stderr = out[0], out[1]
-	c.spare(key)
+	c.prosper(key)
 	res := confine.Result{Outcome: o, Report: c.report(s, spec, ready), Program: spec.Program.ID()}
 	c.release(s, broken, l)
 	return res, nil
@@ -227,34 +231,65 @@ func (c *confiner) acquire(key slotKey) (*slot, error) {
 	return s, nil
 }
 
-// spare makes, after the first run of its kind, a second slot behind the caller's back: a caller that runs one program after another finds a
-// waiting cell in one while the other builds its next.
-func (c *confiner) spare(key slotKey) {
+// prosper makes, after the first run of its kind and behind the caller's back, what only pays when more follow: large pages for the zygotes to come,
+// and a second slot. A caller that runs one program after another finds a waiting cell in one while the other builds its next.
+func (c *confiner) prosper(key slotKey) {
 	if key.start == confine.StartCold || c.options.Slots < 2 {
 		return
 	}
 	c.mu.Lock()
-	if c.closed || c.spared == key || c.count >= c.options.Slots {
+	if c.closed || c.prospers == key {
 		c.mu.Unlock()
 		return
 	}
-	c.spared = key
-	c.count++
-	index := c.index()
+	c.prospers = key
 	c.busy.Add(1)
 	c.mu.Unlock()
 	go func() {
 		defer c.busy.Done()
-		s, err := c.openSlot(key, index)
-		if err != nil { // a caller who needs a slot will be told why
-			c.mu.Lock()
-			c.count--
-			c.free = append(c.free, index)
-			c.mu.Unlock()
-			return
+		if key.start == confine.StartZygote {
+			c.enlargeText()
 		}
-		c.release(s, false, confine.DefaultLimits)
+		c.spare(key)
 	}()
+}
+
+// enlargeText is for the zygotes to come. Without large pages only speed is lost.
+func (c *confiner) enlargeText() {
+	c.mu.Lock()
+	have := c.text != nil
+	c.mu.Unlock()
+	if have {
+		return
+	}
+	t, err := enlarge(c.in.raw)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	c.text = t
+	c.mu.Unlock()
+}
+
+// spare makes a slot that nobody asked for, if there is room.
+func (c *confiner) spare(key slotKey) {
+	c.mu.Lock()
+	if c.closed || c.count >= c.options.Slots {
+		c.mu.Unlock()
+		return
+	}
+	c.count++
+	index := c.index()
+	c.mu.Unlock()
+	s, err := c.openSlot(key, index)
+	if err != nil { // a caller who needs a slot will be told why
+		c.mu.Lock()
+		c.count--
+		c.free = append(c.free, index)
+		c.mu.Unlock()
+		return
+	}
+	c.release(s, false, confine.DefaultLimits)
 }
 
 // index gives a slot index; c.mu is held.
@@ -279,18 +314,32 @@ func (c *confiner) discard(s *slot) {
 // release puts a slot back, with the next cell already asked for, or ends it.
 func (c *confiner) release(s *slot, broken bool, l confine.Limits) {
 	s.dropLeaf()
-	if !broken && s.runs < zygoteRuns && !s.key.command && s.key.start != confine.StartCold {
+	c.mu.Lock()
+	// A zygote from before the large pages makes room for one with them.
+	spent := s.runs >= zygoteRuns || s.text == nil && c.text != nil && s.key.start == confine.StartZygote
+	c.mu.Unlock()
+	if !broken && !spent && !s.key.command && s.key.start != confine.StartCold {
 		broken = s.ask(l) != nil
 	}
 	c.mu.Lock()
-	if !broken && s.runs < zygoteRuns && !c.closed {
+	if !broken && !spent && !c.closed {
 		c.idle = append(c.idle, s)
 		c.mu.Unlock()
 		return
 	}
 	c.count--
+	replace := spent && !broken && !c.closed
+	if replace {
+		c.busy.Add(1)
+	}
 	c.mu.Unlock()
 	c.discard(s)
+	if replace { // whoever comes next finds a cell that waits
+		go func() {
+			defer c.busy.Done()
+			c.spare(s.key)
+		}()
+	}
 }
 
 // Close implements confine.Confiner.
@@ -310,6 +359,9 @@ func (c *confiner) Close() error {
 	c.mu.Unlock()
 	for _, s := range idle {
 		s.close()
+	}
+	if c.text != nil {
+		c.text.file.Close()
 	}
 	if c.cg != nil {
 		if err := c.cg.Close(); err != nil {

@@ -41,6 +41,7 @@ type slot struct {
 	key      slotKey
 	index    int
 	in       *interpreter // nil for a host command
+	text     *largeText   // nil: the launcher has the text in its file's pages
 	launcher *cell.Launcher
 	cg       *cgroup.Slot // nil without cgroups
 	leaf     *cgroup.Cell // v2: where the asked-for cell is born
@@ -64,7 +65,6 @@ func (c *confiner) config(key slotKey, uid uint32) (cell.Config, error) {
 	}
 	handled := landlock.Handled(c.abi)
 	cfg.LandlockFS, cfg.LandlockNet, cfg.LandlockScope = handled.FS, handled.Net, handled.Scope
-	outer := seccomp.Options{Exec: true, Processes: p.Processes, NativeCode: true, MoreFilters: !key.command}
 	cfg.Mounts = []cell.Mount{
 		{Kind: cell.MountFile, Source: "sandbox:x:1000:1000::" + workDir + ":/bin/false\n", Target: "/etc/passwd"},
 		{Kind: cell.MountFile, Source: "sandbox:x:1000:\n", Target: "/etc/group"},
@@ -111,13 +111,15 @@ func (c *confiner) config(key slotKey, uid uint32) (cell.Config, error) {
 	} else {
 		cfg.Flags |= cell.Python
 		inner := seccomp.Options{Exec: p.Processes, Processes: p.Processes, NativeCode: p.NativeCode, FileExec: c.in.host}
-		filter, err := buildFilter(inner)
-		if err != nil {
-			return cfg, err
-		}
-		cfg.Inner = filter
+		var err error
 		if key.start == confine.StartZygote {
 			cfg.Flags |= cell.Zygote
+			cfg.Outer, cfg.Inner, err = splitFilter(inner)
+		} else {
+			cfg.Inner, err = buildFilter(inner)
+		}
+		if err != nil {
+			return cfg, err
 		}
 		if c.in.host {
 			cfg.Flags |= cell.HostPython
@@ -151,9 +153,11 @@ func (c *confiner) config(key slotKey, uid uint32) (cell.Config, error) {
 	if p.Processes {
 		cfg.Flags |= cell.Processes
 	}
-	var err error
-	if cfg.Outer, err = buildFilter(outer); err != nil {
-		return cfg, err
+	if key.start != confine.StartZygote {
+		var err error
+		if cfg.Outer, err = buildFilter(seccomp.Options{Exec: true, Processes: p.Processes, NativeCode: true, MoreFilters: !key.command}); err != nil {
+			return cfg, err
+		}
 	}
 	sort.SliceStable(cfg.Rules, func(i, j int) bool { return cfg.Rules[i].Path < cfg.Rules[j].Path })
 	return cfg, nil
@@ -164,11 +168,24 @@ func buildFilter(o seccomp.Options) (cell.Filter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build seccomp filter: %w", err)
 	}
+	return raw(prog), nil
+}
+
+func splitFilter(o seccomp.Options) (first, second cell.Filter, err error) {
+	a, b, err := seccomp.Split(o)
+	if err != nil {
+		return nil, nil, fmt.Errorf("build seccomp filters: %w", err)
+	}
+	return raw(a), raw(b), nil
+}
+
+// raw lays a program out as struct sock_filter: code, jt, jf, k.
+func raw(prog []unix.SockFilter) cell.Filter {
 	f := make(cell.Filter, len(prog))
-	for i, in := range prog { // struct sock_filter: code, jt, jf, k
+	for i, in := range prog {
 		f[i] = uint64(in.Code) | uint64(in.Jt)<<16 | uint64(in.Jf)<<24 | uint64(in.K)<<32
 	}
-	return f, nil
+	return f
 }
 
 // open starts a launcher for key.
@@ -191,7 +208,16 @@ func (c *confiner) openSlot(key slotKey, index int) (*slot, error) {
 			return nil, fmt.Errorf("make slot cgroup: %w", err)
 		}
 	}
-	s.launcher, err = cell.Launch(cfg, c.userns, func(pid int) error {
+	var text *os.File
+	if key.start == confine.StartZygote {
+		c.mu.Lock()
+		s.text = c.text
+		c.mu.Unlock()
+		if s.text != nil {
+			text, cfg.Blocks = s.text.file, s.text.blocks
+		}
+	}
+	s.launcher, err = cell.Launch(cfg, text, c.userns, func(pid int) error {
 		if s.cg == nil {
 			return nil
 		}

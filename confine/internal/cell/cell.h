@@ -18,7 +18,7 @@
 #define CELL_MAGIC 0x70646c74u /* "pdlt" */
 
 /* Descriptors the launcher is started with. */
-enum { CELL_FD_CONTROL = 3, CELL_FD_CONFIG = 4 };
+enum { CELL_FD_CONTROL = 3, CELL_FD_CONFIG = 4, CELL_FD_TEXT = 5 /* only with blocks */ };
 /* Descriptors an exec'd interpreter finds in its cell (beside CELL_FD_CONFIG). */
 enum { CELL_FD_REQUEST = 5, CELL_FD_PAGE = 6, CELL_FD_OUT = 7, CELL_FD_ERR = 8 };
 
@@ -60,6 +60,13 @@ struct cell_rule { /* one Landlock path rule, applied inside the finished root *
 	uint32_t pad;
 };
 
+enum { CELL_LARGE_PAGE = 2 << 20 }; /* what one entry of the second level of a page table covers: x86-64, AArch64 with 4 KiB pages */
+
+struct cell_block { /* a large page of the interpreter's text, to be mapped from CELL_FD_TEXT over the same bytes of its file */
+	uint64_t address, offset;
+	uint32_t exec, pad;
+};
+
 struct cell_config {
 	uint32_t magic, size; /* size: of the whole blob */
 	uint32_t flags;
@@ -68,8 +75,10 @@ struct cell_config {
 	uint64_t landlock_fs, landlock_net, landlock_scope; /* handled rights, already masked by ABI */
 	uint32_t nmounts, mounts;     /* count; offset of struct cell_mount[] (8-byte aligned) */
 	uint32_t nrules, rules;	      /* count; offset of struct cell_rule[] */
-	uint32_t outer_len, outer;    /* sock_filter count; offset: loaded before exec (exec bodies only) */
-	uint32_t inner_len, inner;    /* sock_filter count; offset: loaded when the interpreter is up */
+	/* sock_filter count; offset. outer: loaded before exec, or by a zygote before its first cell. inner: loaded when the interpreter is up. */
+	uint32_t outer_len, outer;
+	uint32_t inner_len, inner;
+	uint32_t nblocks, blocks;     /* count; offset of struct cell_block[] */
 	uint32_t interpreter;	      /* offset: path of the interpreter inside the root */
 	uint32_t python_home;	      /* offset: PYTHONHOME inside the root */
 	uint32_t stdlib;	      /* offset: standard library folder inside the root, e.g. /python/lib/python3.14 */

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -43,6 +44,8 @@
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ULL
 #endif
+
+#define PIDFD_GET(n) _IO(0xff, n) /* PIDFS_IOCTL_MAGIC */
 
 enum { INSIDE_ID = 1000 }; /* uid and gid of every program: an ordinary user, never 0 */
 
@@ -746,6 +749,11 @@ void cell_serve(const struct cell_config *cfg, int control, void (*enter)(struct
 		cell_fail_control(control, step, errno);
 		_exit(70);
 	}
+	/* A zygote's forks inherit the large filter; each loads a small one of its own, which takes away what building it took. */
+	if (cfg->flags & CELL_ZYGOTE && load_filter(cfg, cfg->outer_len, cfg->outer) < 0) {
+		cell_fail_control(control, "load seccomp filter", errno);
+		_exit(70);
+	}
 	send_message(control, &up, NULL, 0);
 	for (;;) {
 		struct pollfd fds[2] = { { control, POLLIN, 0 }, { run.pid ? run.pidfd : -1, POLLIN, 0 } };
@@ -791,25 +799,42 @@ static uint32_t count_caps(void)
 	return n;
 }
 
+/* The inodes of this process's namespaces. Since 6.11 the kernel hands them out; to look in /proc costs a folder's worth of file system objects in
+ * every cell, and as many to be forgotten. */
+static void namespaces(uint64_t ns[7])
+{
+	static const struct { const char *name; unsigned request; } known[7] = { /* linux/pidfd.h */
+		{ "user", PIDFD_GET(9) }, { "mnt", PIDFD_GET(3) }, { "pid", PIDFD_GET(5) }, { "net", PIDFD_GET(4) },
+		{ "ipc", PIDFD_GET(2) }, { "uts", PIDFD_GET(10) }, { "cgroup", PIDFD_GET(1) },
+	};
+	int self = syscall(SYS_pidfd_open, getpid(), 0);
+	for (int i = 0; i < 7; i++) {
+		char path[32];
+		struct stat st;
+		int fd = self < 0 ? -1 : ioctl(self, known[i].request, 0);
+		snprintf(path, sizeof path, "/proc/self/ns/%s", known[i].name);
+		ns[i] = (fd >= 0 ? fstat(fd, &st) : stat(path, &st)) == 0 ? st.st_ino : 0;
+		if (fd >= 0)
+			close(fd);
+	}
+	if (self >= 0)
+		close(self);
+}
+
 void cell_ready(struct cell *c, int load_inner, const char *python)
 {
+	struct cell_ready r = { .magic = CELL_MAGIC, .landlock_abi = c->cfg->landlock_abi };
+	namespaces(r.ns); /* before the filter, which refuses to ask as it refuses to change them */
 	if (load_inner && load_filter(c->cfg, c->cfg->inner_len, c->cfg->inner) < 0)
 		cell_fail_ready(c->request, "load seccomp filter", errno);
-	struct cell_ready r = { .magic = CELL_MAGIC, .landlock_abi = c->cfg->landlock_abi };
 	r.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
-	r.seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
+	/* In a zygote's fork the first of two filters was there before: the second shows in what it refuses. */
+	r.seccomp = unshare(0) < 0 && errno == EPERM ? prctl(PR_GET_SECCOMP, 0, 0, 0, 0) : 0;
 	r.uid = getuid();
 	r.gid = getgid();
 	r.euid = geteuid();
 	r.groups = getgroups(0, NULL);
 	r.caps = count_caps();
-	static const char *const names[7] = { "user", "mnt", "pid", "net", "ipc", "uts", "cgroup" };
-	for (int i = 0; i < 7; i++) {
-		char path[32];
-		struct stat st;
-		snprintf(path, sizeof path, "/proc/self/ns/%s", names[i]);
-		r.ns[i] = stat(path, &st) == 0 ? st.st_ino : 0;
-	}
 	struct timespec used;
 	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0)
 		r.cpu_us = used.tv_sec * 1000000ULL + used.tv_nsec / 1000;

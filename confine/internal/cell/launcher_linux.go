@@ -23,9 +23,9 @@ type Launcher struct {
 }
 
 // Launch starts this binary as a launcher with the configuration. userns puts it into a user namespace of its own, in which it is root, for callers that
-// are not. joined is called with the launcher's pid before it may do anything that matters; its error stops the launch.
+// are not. text holds the blocks of c; nil when it has none. joined is called with the launcher's pid before it may do anything that matters; its error stops the launch.
 // The template stands when Launch returns nil, and a zygote's interpreter is up.
-func Launch(c Config, userns bool, joined func(pid int) error, timeout time.Duration) (*Launcher, error) {
+func Launch(c Config, text *os.File, userns bool, joined func(pid int) error, timeout time.Duration) (*Launcher, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("make control socket: %w", err)
@@ -40,6 +40,9 @@ func Launch(c Config, userns bool, joined func(pid int) error, timeout time.Dura
 	defer blob.Close()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{Stage}, Env: []string{}, Dir: "/", ExtraFiles: []*os.File{theirs, blob},
 		SysProcAttr: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID, Setsid: true}}
+	if text != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, text)
+	}
 	if userns {
 		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}

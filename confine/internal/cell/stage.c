@@ -12,13 +12,13 @@ __attribute__((constructor)) static void stage(int argc, char **argv)
 {
 	if (argc != 1 || strcmp(argv[0], CELL_STAGE) != 0)
 		return;
-	/* Go passes two descriptors; a program that uses the library may have opened others without close-on-exec. */
-	close_range(CELL_FD_CONFIG + 1, ~0U, 0);
 	const struct cell_config *cfg = cell_map(CELL_FD_CONFIG);
 	if (!cfg) {
 		cell_fail_control(CELL_FD_CONTROL, "map configuration", errno);
 		_exit(70);
 	}
+	/* Go passes two descriptors or three; a program that uses the library may have opened others without close-on-exec. */
+	close_range(cfg->nblocks ? CELL_FD_TEXT + 1 : CELL_FD_TEXT, ~0U, 0);
 	const char *step = cell_template(cfg);
 	if (step) {
 		cell_fail_control(CELL_FD_CONTROL, step, errno);

@@ -21,5 +21,6 @@ func sizes() map[string][2]uintptr {
 		"cell_request": {C.sizeof_struct_cell_request, unsafe.Sizeof(request{})},
 		"cell_mount":   {C.sizeof_struct_cell_mount, 16},
 		"cell_rule":    {C.sizeof_struct_cell_rule, 16},
+		"cell_block":   {C.sizeof_struct_cell_block, unsafe.Sizeof(Block{})},
 	}
 }

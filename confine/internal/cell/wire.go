@@ -55,6 +55,16 @@ type Rule struct {
 // Filter is a loaded-raw seccomp program: sock_filter values of eight bytes each.
 type Filter []uint64
 
+// LargePage is CELL_LARGE_PAGE.
+const LargePage = 2 << 20
+
+// Block is a large page of the interpreter's text: Offset is where its bytes are in the file that [Launch] is given.
+type Block struct {
+	Address, Offset uint64
+	Exec            uint32
+	_               uint32
+}
+
 // Config is everything a launcher is told, once.
 type Config struct {
 	Flags                                  uint32
@@ -64,6 +74,7 @@ type Config struct {
 	Mounts                                 []Mount
 	Rules                                  []Rule
 	Outer, Inner                           Filter
+	Blocks                                 []Block
 	Interpreter, PythonHome, Stdlib, Tier  string
 	Env                                    []string // of every program
 	HashSeed                               string
@@ -80,6 +91,7 @@ type header struct {
 	NRules, Rules                          uint32
 	OuterLen, Outer                        uint32
 	InnerLen, Inner                        uint32
+	NBlocks, Blocks                        uint32
 	Interpreter, PythonHome, Stdlib, Tier  uint32
 	HashSeed, Env                          uint32
 }
@@ -92,7 +104,8 @@ func (c Config) Encode() []byte {
 	rules := mounts + 16*len(c.Mounts)
 	outer := rules + 16*len(c.Rules)
 	inner := outer + 8*len(c.Outer)
-	text := inner + 8*len(c.Inner)
+	blocks := inner + 8*len(c.Inner)
+	text := blocks + int(unsafe.Sizeof(Block{}))*len(c.Blocks)
 	var texts bytes.Buffer
 	str := func(s string) uint32 {
 		off := text + texts.Len()
@@ -103,7 +116,7 @@ func (c Config) Encode() []byte {
 	h = header{Magic: magic, Flags: c.Flags, HostUID: c.HostUID, HostGID: c.HostGID, LandlockABI: c.LandlockABI,
 		LandlockFS: c.LandlockFS, LandlockNet: c.LandlockNet, LandlockScope: c.LandlockScope,
 		NMounts: uint32(len(c.Mounts)), Mounts: uint32(mounts), NRules: uint32(len(c.Rules)), Rules: uint32(rules),
-		OuterLen: uint32(len(c.Outer)), Outer: uint32(outer), InnerLen: uint32(len(c.Inner)), Inner: uint32(inner),
+		OuterLen: uint32(len(c.Outer)), Outer: uint32(outer), InnerLen: uint32(len(c.Inner)), Inner: uint32(inner), NBlocks: uint32(len(c.Blocks)), Blocks: uint32(blocks),
 		Interpreter: str(c.Interpreter), PythonHome: str(c.PythonHome), Stdlib: str(c.Stdlib), Tier: str(c.Tier), HashSeed: str(c.HashSeed),
 		Env: str(strings.Join(c.Env, "\x00") + "\x00")}
 	var tables bytes.Buffer
@@ -117,6 +130,7 @@ func (c Config) Encode() []byte {
 	}
 	put([]uint64(c.Outer))
 	put([]uint64(c.Inner))
+	put(c.Blocks)
 	h.Size = uint32(text + texts.Len())
 	var out bytes.Buffer
 	_ = binary.Write(&out, binary.NativeEndian, h)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	lib "github.com/seccomp/libseccomp-golang"
@@ -24,6 +25,7 @@ const maxInstructions = 4096
 type buildKey struct {
 	goarch string
 	o      Options
+	wide   bool // the first of the two that Split gives
 }
 
 type built struct {
@@ -43,11 +45,23 @@ func Build(o Options) ([]unix.SockFilter, error) { return BuildFor(runtime.GOARC
 // BuildFor is [Build] for another architecture, named as in GOARCH: amd64 or arm64. Any other answers an error that
 // satisfies errors.Is(err, errors.ErrUnsupported): the table's argument positions and numbers hold for these two.
 func BuildFor(goarch string, o Options) ([]unix.SockFilter, error) {
-	v, _ := cache.LoadOrStore(buildKey{goarch, o}, &built{})
+	return cached(buildKey{goarch, o, false})
+}
+
+func cached(key buildKey) ([]unix.SockFilter, error) {
+	v, _ := cache.LoadOrStore(key, &built{})
 	b := v.(*built)
-	b.once.Do(func() { b.prog, b.err = build(goarch, o) })
+	b.once.Do(func() {
+		calls := table(key.o)
+		if key.wide {
+			for _, name := range strings.Fields(setUp) {
+				calls[name] = call{verdict: allow}
+			}
+		}
+		b.prog, b.err = build(key.goarch, calls)
+	})
 	if b.err != nil {
-		return nil, fmt.Errorf("build seccomp filter for %s: %w", goarch, b.err)
+		return nil, fmt.Errorf("build seccomp filter for %s: %w", key.goarch, b.err)
 	}
 	return slices.Clone(b.prog), nil
 }
@@ -58,8 +72,9 @@ func Library() string {
 	return fmt.Sprintf("libseccomp %d.%d.%d", major, minor, micro)
 }
 
-func build(goarch string, o Options) ([]unix.SockFilter, error) {
-	archs := map[string]lib.ScmpArch{"amd64": lib.ArchAMD64, "arm64": lib.ArchARM64}
+var archs = map[string]lib.ScmpArch{"amd64": lib.ArchAMD64, "arm64": lib.ArchARM64}
+
+func build(goarch string, calls map[string]call) ([]unix.SockFilter, error) {
 	arch, ok := archs[goarch]
 	if !ok {
 		return nil, fmt.Errorf("the table holds for amd64 and arm64 only: %w", errors.ErrUnsupported)
@@ -92,8 +107,7 @@ func build(goarch string, o Options) ([]unix.SockFilter, error) {
 		return nil, fmt.Errorf("ask for a binary tree: %w", err)
 	}
 
-	var known []int // numbers the table knows on this architecture
-	calls := table(o)
+	var known []int                                        // numbers the table knows on this architecture
 	for _, name := range slices.Sorted(maps.Keys(calls)) { // in one order, so that the program is always the same
 		c := calls[name]
 		nr, err := lib.GetSyscallFromNameByArch(name, arch)

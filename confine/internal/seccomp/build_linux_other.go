@@ -17,5 +17,13 @@ func Build(Options) ([]unix.SockFilter, error) { return nil, errBuild }
 // BuildFor returns the same error as [Build].
 func BuildFor(string, Options) ([]unix.SockFilter, error) { return nil, errBuild }
 
+// Split returns the same error as [Build].
+func Split(Options) (first, second []unix.SockFilter, err error) { return nil, nil, errBuild }
+
+// SplitFor returns the same error as [Build].
+func SplitFor(string, Options) (first, second []unix.SockFilter, err error) {
+	return nil, nil, errBuild
+}
+
 // Library returns the empty string: this binary has no libseccomp.
 func Library() string { return "" }

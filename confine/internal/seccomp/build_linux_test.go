@@ -320,8 +320,24 @@ func TestProgramAnswersAsTheTable(t *testing.T) {
 					byNumber[nr], names[nr] = c, name
 				}
 			}
+			first, second, err := SplitFor(a.goarch, o)
+			if err = errors.Join(err, wellFormed(first), wellFormed(second)); err != nil {
+				t.Fatalf("%s %+v: split: %v", a.goarch, o, err)
+			}
 			check := func(nr uint32, args [6]uint64) {
-				got, _, err := run(prog, seccompData{nr: nr, arch: a.audit, ip: rnd.Uint64(), args: args})
+				d := seccompData{nr: nr, arch: a.audit, ip: rnd.Uint64(), args: args}
+				got, _, err := run(prog, d)
+				one, _, err1 := run(first, d)
+				two, _, err2 := run(second, d)
+				if two == retAllow { // else the newer filter's refusal is the answer
+					two = one
+				}
+				if err1 != nil || err2 != nil || two != got {
+					t.Errorf("%s %+v: %s (%d) %#x: whole %s, split %s (%v, %v)", a.goarch, o, names[nr], nr, args, verdictName(got), verdictName(two), err1, err2)
+				}
+				if strings.Contains(" "+setUp+" ", " "+names[nr]+" ") && one != retAllow {
+					t.Errorf("%s %+v: %s is refused to the set-up", a.goarch, o, names[nr])
+				}
 				if want := byNumber[nr].wants(args); err != nil || got != want {
 					t.Errorf("%s %+v: %s (%d) %#x: %s, %v; the table says %s", a.goarch, o, names[nr], nr, args, verdictName(got), err, verdictName(want))
 				}
@@ -431,7 +447,7 @@ func TestOptionsOnlyEverAllowMore(t *testing.T) {
 func TestBuildIsTheSameEveryTimeAndTheCallersOwn(t *testing.T) {
 	for _, o := range []Options{{}, {true, true, true, true, true}} {
 		first := mustBuild(t, "amd64", o)
-		again, err := build("amd64", o)
+		again, err := build("amd64", table(o))
 		if err != nil || !slices.Equal(first, again) {
 			t.Fatalf("%+v: two builds differ (%v)", o, err)
 		}
@@ -462,7 +478,7 @@ func TestSizes(t *testing.T) {
 	for _, a := range targets {
 		for name, o := range map[string]Options{"strict": {}, "front": {Exec: true, FileExec: true, MoreFilters: true}, "all": {true, true, true, true, true}} {
 			start := time.Now()
-			prog, err := build(a.goarch, o)
+			prog, err := build(a.goarch, table(o))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -77,6 +77,15 @@ HIDDEN any_function patch(PyObject *f, const char *name, any_function with);
 /* takes_names tells whether a built-in function is called with names of arguments. */
 HIDDEN bool takes_names(PyObject *f);
 
+/* pages.c: what memory a fork costs. */
+
+/* pages_text maps the interpreter's text from large pages. NULL, or the step that failed. */
+HIDDEN const char *pages_text(void);
+/* pages_arenas lets the interpreter, before it starts, lay its objects out in blocks of a large page. */
+HIDDEN void pages_arenas(void);
+/* pages_heap makes large pages of what the start has laid out. Last of all: the next thing is a fork. */
+HIDDEN void pages_heap(void);
+
 /* hints.c */
 
 /* hints_install adds the audit hook, once. */

@@ -26,6 +26,14 @@ typedef PyObject *(*PyCFunctionWithKeywords)(PyObject *, PyObject *, PyObject *)
 typedef int (*Py_tracefunc)(PyObject *, PyFrameObject *, int, PyObject *);
 typedef int (*Py_AuditHookFunction)(const char *, PyObject *, void *);
 
+typedef struct {
+	void *ctx;
+	void *(*alloc)(void *, size_t);
+	void (*free)(void *, void *, size_t);
+} PyObjectArenaAllocator;
+extern __attribute__((weak)) void PyObject_SetArenaAllocator(PyObjectArenaAllocator *);
+void *PyObject_Malloc(size_t);
+
 typedef struct PyMethodDef {
 	const char *ml_name;
 	PyCFunction ml_meth;

@@ -630,6 +630,11 @@ static const char *stage(const char *name, const char *const *args, size_t nargs
 static const char *prepare(void)
 {
 	const char *step;
+	if (zygote) {
+		if ((step = pages_text()))
+			return step;
+		pages_arenas();
+	}
 	if ((step = start_interpreter()) || (step = set_up_sys()) || (step = provenance_install()) || (step = steps_install()))
 		return step;
 	if (in.cfg->flags & CELL_HINTS && ((step = hints_install()) || (!(in.cfg->flags & CELL_PROCESSES) && (step = hints_processes()))))
@@ -649,7 +654,11 @@ static const char *prepare(void)
 	/* Sorts what the start left free and gives it back, so that not every fork does it anew, on pages that it would have to copy. */
 	malloc_trim(0);
 	/* After the freeze: a program's cycles through its __main__ must be seen by the collector. */
-	return stage(CELL_PROGRAM, (const char *const[]){ CELL_PROGRAM }, 1);
+	if ((step = stage(CELL_PROGRAM, (const char *const[]){ CELL_PROGRAM }, 1)))
+		return step;
+	if (zygote)
+		pages_heap();
+	return NULL;
 }
 
 static _Noreturn void run(struct cell *c)
