@@ -32,6 +32,7 @@ type command interface{ run(*app) int }
 type grammar struct {
 	Run     runCommand     `cmd:"" help:"Run one Python program, confined."`
 	Doctor  doctorCommand  `cmd:"" help:"Try the forbidden things in throw-away cells and say what is enforced here."`
+	Serve   serveCommand   `cmd:"" help:"Serve the agent tools over MCP on standard input and output."`
 	Log     logCommand     `cmd:"" help:"Print call logs for people."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }

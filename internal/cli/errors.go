@@ -23,6 +23,7 @@ const (
 const (
 	exitOK      = 0
 	exitGap     = 1 // doctor: a required facet does not hold
+	exitLog     = 1 // serve: the call log cannot be opened
 	exitRefusal = 2
 	exitFault   = 70 // EX_SOFTWARE
 	exitWall    = 124
