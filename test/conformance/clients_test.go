@@ -254,7 +254,9 @@ func TestInspector(t *testing.T) {
 				return r
 			}
 			var r report
-			r.Tools = toolNames(t, func(into any) { ask(into, "tools/list", "--strict") })
+			r.Tools = toolNames(t, func(into any) { ask(into, "tools/list") })
+			// It ends with 6 if a schema is one that some clients cannot take; what it merely advises is not asked for here.
+			runScript(t, name, args("tools/list", "--strict")...)
 			r.Success, r.Failure, r.Stopped = call("success"), call("failure"), call("stopped")
 			interrupted := abandon(t, exec.Command(name, args("tools/call", "--tool-name", "run_python", "--tool-args-json", `{"code":"`+programs["endless"]+`"}`)...))
 			r.Cancelled, r.TimedOut = &interrupted, &interrupted // it has no time-out of its own for a call
