@@ -586,6 +586,9 @@ func TestALineThatIsTooLong(t *testing.T) {
 			if a := c.answer(); string(a.ID) != "2" || a.Error != nil {
 				t.Fatalf("the next line: %+v", a)
 			}
+			if profile == "residency" {
+				return // the rest is the same line reader
+			}
 			frame := `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo","arguments":{"a":"%s"},` + meta + `}}`
 			fits := fmt.Sprintf(frame, strings.Repeat("y", max-len(frame)+1)) // with its newline 8 MiB
 			c.send(fits + "\n")
@@ -655,7 +658,7 @@ func TestABurstIsAnswered(t *testing.T) {
 // TestAClientThatDoesNotRead fills both pipes: the server must stop reading instead of keeping what it cannot say.
 func TestAClientThatDoesNotRead(t *testing.T) {
 	c := serve(t, newWorld().profile("agent"))
-	line := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"a":"` + strings.Repeat("x", 100_000) + `"},` + meta + `}}` + "\n"
+	line := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"a":"` + strings.Repeat("x", 20_000) + `"},` + meta + `}}` + "\n"
 	// 256 open calls, and one whose refusal waits for the reader. Nothing else is kept.
 	const limit = 256 + 8
 	sent, rest := 0, ""
@@ -671,7 +674,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 		sent++
 	}
 	if rest == "" {
-		t.Fatalf("%d requests of 100 kB were read although nobody reads the answers", sent)
+		t.Fatalf("%d requests of 20 kB were read although nobody reads the answers", sent)
 	}
 	_ = c.in.SetWriteDeadline(time.Time{})
 	c.listen()
