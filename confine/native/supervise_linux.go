@@ -23,6 +23,10 @@ import (
 // the program built.
 const deathGrace = 10 * time.Second
 
+// firstWords is how long a program is not listened to. What most programs print waits in the pipe until they have ended, and the supervisor is
+// woken once for both; who prints more than a pipe holds waits no longer than this.
+const firstWords = 2 * time.Millisecond
+
 // request lays a program and its limits out for its cell.
 func (s *slot) request(spec confine.Spec, l confine.Limits, ready *cell.Ready) cell.Request {
 	p := spec.Program
@@ -97,7 +101,7 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 	taps := [2]io.Writer{spec.Stdout, spec.Stderr}
 	pending := s.request(spec, l, ready).Encode()
 	for _, fd := range []int{c.Out, c.Err} {
-		if err := unix.SetNonblock(fd, true); err != nil {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_NONBLOCK); err != nil {
 			return abandon(fmt.Errorf("set non-blocking: %w", err))
 		}
 	}
@@ -118,13 +122,17 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 	if len(pending) == 0 {
 		request = -1
 	}
-	fds := [5]unix.PollFd{{Fd: request, Events: unix.POLLOUT}, {Fd: int32(c.Out), Events: unix.POLLIN}, {Fd: int32(c.Err), Events: unix.POLLIN},
+	fds := [5]unix.PollFd{{Fd: request, Events: unix.POLLOUT}, {Fd: -1, Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLIN},
 		{Fd: int32(s.launcher.Control()), Events: unix.POLLIN}, {Fd: int32(s.wake), Events: unix.POLLIN}}
+	streams, listening := [2]int{c.Out, c.Err}, begin.Add(firstWords) // -1: the stream has ended
 	dead := false
 	for !dead {
 		next := deadline
 		if e.killed == "" && cpuCheck.Before(next) {
 			next = cpuCheck
+		}
+		if !listening.IsZero() && listening.Before(next) {
+			next = listening
 		}
 		ts := unix.NsecToTimespec(max(0, int64(time.Until(next))))
 		n, perr := unix.Ppoll(fds[:], &ts, nil)
@@ -134,6 +142,10 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 		}
 		if n <= 0 {
 			now := time.Now()
+			if !listening.IsZero() && !now.Before(listening) {
+				fds[1].Fd, fds[2].Fd, listening = int32(streams[0]), int32(streams[1]), time.Time{}
+				continue
+			}
 			if e.killed != "" {
 				if now.After(deadline) {
 					e.lost = true // the kernel did not finish the kill: nothing more may be said, and the slot is given up
@@ -164,8 +176,8 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 		}
 		for i := range keep {
 			if fds[1+i].Revents != 0 {
-				if eof := s.drain(int(fds[1+i].Fd), keep[i], taps[i], 1<<20); eof {
-					fds[1+i].Fd = -1
+				if eof := s.drain(streams[i], keep[i], taps[i], 1<<20); eof {
+					fds[1+i].Fd, streams[i] = -1, -1
 				}
 				if keep[i].total > l.FloodBytes {
 					kill(confine.StoppedOutput, keep[i].total)
@@ -193,8 +205,8 @@ func (s *slot) supervise(ctx context.Context, spec confine.Spec, l confine.Limit
 	}
 	// Everything that could write is dead: what is left in the pipes is all there is.
 	for i := range keep {
-		if fds[1+i].Fd >= 0 && !e.lost {
-			s.drain(int(fds[1+i].Fd), keep[i], taps[i], math.MaxInt64)
+		if streams[i] >= 0 && !e.lost {
+			s.drain(streams[i], keep[i], taps[i], math.MaxInt64)
 		}
 		out[i] = keep[i].stream()
 	}
