@@ -659,8 +659,8 @@ func TestABurstIsAnswered(t *testing.T) {
 func TestAClientThatDoesNotRead(t *testing.T) {
 	c := serve(t, newWorld().profile("agent"))
 	line := `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"a":"` + strings.Repeat("x", 20_000) + `"},` + meta + `}}` + "\n"
-	// 256 open calls, and one whose refusal waits for the reader. Nothing else is kept.
-	const limit = 256 + 8
+	// 256 open calls, one whose refusal waits for the reader, and what fits into two pipes and a buffer of 64 KiB. Nothing else is kept.
+	const limit = 256 + 1 + 3*4
 	sent, rest := 0, ""
 	for rest == "" && sent <= limit {
 		_ = c.in.SetWriteDeadline(time.Now().Add(2 * time.Second)) // without progress for that long, the pipe is full
