@@ -28,20 +28,31 @@ func Register(b Backend) {
 // Auto is the name that Open resolves to the backend of choice: native. The container backend is used only when asked for by name.
 const Auto = "auto"
 
-// Open opens the backend of that name: "auto", "native" or "container". "audit-only" is no backend: an unenforced policy is refused.
-func Open(name string, o Options) (Confiner, error) {
+// Known refuses a name that is none of a backend which is compiled in. "audit-only" is no backend: an unenforced policy is refused.
+func Known(name string) error {
+	if _, ok := backends[resolved(name)]; ok {
+		return nil
+	}
+	names := make([]string, 0, len(backends)+1)
+	for n := range backends {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return &Refusal{Code: CodeBackendUnavailable, Path: "$.sandbox", Found: fmt.Sprintf("%q", name),
+		Required: "one of " + strings.Join(append([]string{Auto}, names...), ", "), Unsupported: true}
+}
+
+func resolved(name string) string {
 	if name == "" || name == Auto {
-		name = "native"
+		return "native"
 	}
-	b, ok := backends[name]
-	if !ok {
-		names := make([]string, 0, len(backends)+1)
-		for n := range backends {
-			names = append(names, n)
-		}
-		sort.Strings(names)
-		return nil, &Refusal{Code: CodeBackendUnavailable, Path: "$.sandbox", Found: fmt.Sprintf("%q", name),
-			Required: "one of " + strings.Join(append([]string{Auto}, names...), ", "), Unsupported: true}
+	return name
+}
+
+// Open opens the backend of that name: "auto", "native" or "container".
+func Open(name string, o Options) (Confiner, error) {
+	if err := Known(name); err != nil {
+		return nil, err
 	}
-	return b.Open(o)
+	return backends[resolved(name)].Open(o)
 }

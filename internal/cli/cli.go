@@ -107,11 +107,19 @@ type confinementFlags struct {
 
 // backend opens the backend that the flags name.
 func (f confinementFlags) backend(a *app, o confine.Options) (confine.Confiner, error) {
-	if f.Sandbox == "audit-only" {
-		return nil, &confine.Refusal{Code: confine.CodeBackendUnavailable, Path: "--sandbox", Found: `"audit-only"`,
-			Required: "a backend that enforces its policy: auto, native or container", Hint: "run `pdlt doctor` to see what this machine enforces"}
+	if err := f.known(); err != nil {
+		return nil, err
 	}
 	return a.open(f.Sandbox, o)
+}
+
+// known refuses what is no backend, before anything is opened.
+func (f confinementFlags) known() error {
+	if f.Sandbox == "audit-only" {
+		return &confine.Refusal{Code: confine.CodeBackendUnavailable, Path: "--sandbox", Found: `"audit-only"`,
+			Required: "a backend that enforces its policy: auto, native or container", Hint: "run `pdlt doctor` to see what this machine enforces"}
+	}
+	return confine.Known(f.Sandbox)
 }
 
 // interrupted is the signal that ended a command.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 
 	"pdlt.dev/pdlt/confine"
 	"pdlt.dev/pdlt/mcp"
@@ -113,7 +112,7 @@ func (c *serveCommand) settings() (s runner.Options, start confine.StartMode, re
 	if required, err = confine.ParseFacets(c.Require); err != nil {
 		return s, "", 0, err
 	}
-	if err := c.checkSandbox(); err != nil {
+	if err := c.known(); err != nil {
 		return s, "", 0, err
 	}
 	if c.Sessions == "" {
@@ -180,14 +179,4 @@ func guard(w io.Writer) (io.Writer, error) {
 	}
 	os.Stdout = os.Stderr
 	return kept, nil
-}
-
-// checkSandbox refuses what is no backend by any name, before anything is opened.
-func (f confinementFlags) checkSandbox() error {
-	switch f.Sandbox {
-	case "auto", "native", "container":
-		return nil
-	}
-	return &confine.Refusal{Code: confine.CodeBackendUnavailable, Path: "--sandbox", Found: strconv.Quote(f.Sandbox),
-		Required: "a backend that enforces its policy: " + strings.Join([]string{"auto", "native", "container"}, ", "), Hint: "run `pdlt doctor` to see what this machine enforces"}
 }
