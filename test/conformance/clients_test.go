@@ -551,10 +551,10 @@ func (w *transcript) complaints() (all []string) {
 	waiting := map[string]string{} // id: progress token
 	cancelled := map[string]bool{}
 	for line := range strings.Lines(w.String()) {
-		if line == "read error: EOF\n" {
-			continue // the end
-		}
 		direction, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if direction == "read error" {
+			continue // the end; any other would have failed a call
+		}
 		var m struct {
 			ID     json.RawMessage
 			Method string
