@@ -5,7 +5,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -27,6 +29,7 @@ const hello = "print(6*7)"
 
 var (
 	packDir = flag.String("pack", "bin/pack", "folder of the interpreter pack")
+	pdlt    = flag.String("pdlt", "bin/pdlt", "the command that serves")
 	bare    = flag.String("bare", "", "bare interpreter to compare with (default: the host's python3 outside any shim, else the pack's)")
 	pairs   = flag.Int("n", 300, "pairs of runs for each start figure")
 	window  = flag.Duration("window", 2*time.Second, "length of each throughput block")
@@ -127,6 +130,11 @@ func measure() error {
 		}
 		print(s.name, quantile(counted, 0.5)/quantile(plain, 0.5))
 	}
+	if a, b, err = overMCP(dir, bareRun); err != nil {
+		return err
+	}
+	print("mcp_p50_ratio", quantile(a, 0.50)/quantile(b, 0.50))
+	print("mcp_p99_ratio", quantile(a, 0.99)/quantile(b, 0.50))
 	cell, idle := memory()
 	print("cell_private_mb", cell)
 	print("server_idle_mb", idle)
@@ -196,6 +204,46 @@ func throughput(f func() error) (float64, error) {
 func quantile(v []float64, q float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	return v[min(len(v)-1, int(q*float64(len(v))))]
+}
+
+// overMCP pairs calls of run_python to a server, one after the other, with bare runs.
+func overMCP(pack string, bareRun func() error) (mine, theirs []float64, err error) {
+	logs, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(logs)
+	server := exec.Command(*pdlt, "serve", "--pack", pack, "--work-calls", strconv.Itoa(2**pairs), "--sessions", filepath.Join(logs, "none"))
+	server.Stderr = os.Stderr
+	in, err1 := server.StdinPipe()
+	out, err2 := server.StdoutPipe()
+	if err := errors.Join(err1, err2, server.Start()); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		in.Close()
+		err = errors.Join(err, server.Wait())
+	}()
+	lines := bufio.NewReader(out)
+	n := 0
+	ask := func(method, params, want string) error {
+		n++
+		if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", n, method, params); err != nil {
+			return err
+		}
+		line, err := lines.ReadString('\n')
+		if err == nil && !strings.Contains(line, want) {
+			err = fmt.Errorf("the server answered %.500s", line)
+		}
+		return err
+	}
+	if err := ask("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`, "serverInfo"); err != nil {
+		return nil, nil, err
+	}
+	call := func() error {
+		return ask("tools/call", `{"name":"run_python","arguments":{"code":"`+hello+`"}}`, `standard output:\n42`)
+	}
+	return paired(*pairs, call, bareRun)
 }
 
 // memory gives the private megabytes of one waiting cell (its init and its program process), and those of this process together with its
