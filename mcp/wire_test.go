@@ -60,12 +60,13 @@ type world struct {
 	mu      sync.Mutex
 	ran     []string // the keys of the calls that ran, in order
 	started chan string
+	ended   chan string // calls whose context ended
 	release map[string]chan struct{}
 	faults  []string
 }
 
 func newWorld() *world {
-	return &world{started: make(chan string, 100_000), release: map[string]chan struct{}{}}
+	return &world{started: make(chan string, 100_000), ended: make(chan string, 100_000), release: map[string]chan struct{}{}}
 }
 
 // gate gives what a held call waits for.
@@ -105,6 +106,7 @@ func (w *world) profile(name string) mcp.Profile {
 		case <-w.gate(key):
 			return mcp.ToolResult{Content: []mcp.Content{mcp.Text("released " + key)}}, nil
 		case <-done:
+			w.ended <- key
 			return mcp.ToolResult{}, ctx.Err()
 		}
 	}
@@ -346,11 +348,21 @@ func (c *client) quiet() {
 
 func started(t *testing.T, w *world, n int) {
 	t.Helper()
-	for range n {
+	count(t, w.started, n, "start")
+}
+
+func ended(t *testing.T, w *world, n int) {
+	t.Helper()
+	count(t, w.ended, n, "end")
+}
+
+func count(t *testing.T, c chan string, n int, what string) {
+	t.Helper()
+	for i := range n {
 		select {
-		case <-w.started:
+		case <-c:
 		case <-time.After(patience):
-			t.Fatal("a call did not start")
+			t.Fatalf("%d of %d calls did %s", i, n, what)
 		}
 	}
 }
@@ -504,6 +516,7 @@ func TestHalfOfAHundredIsCancelled(t *testing.T) {
 	for i := 0; i < 100; i += 2 {
 		c.cancel(strconv.Itoa(i))
 	}
+	ended(t, w, 50)
 	c.call(`"ping"`, "server/discover", "") // after the last cancellation
 	if a := c.answer(); string(a.ID) != `"ping"` {
 		t.Fatalf("%+v", a)
@@ -558,6 +571,7 @@ func TestAStoppedServerLeavesNothingBehindThatListens(t *testing.T) {
 			c.tool("2", "later", "b")
 			started(t, w, 2)
 			stop(c)
+			ended(t, w, 2)
 			select {
 			case err := <-c.ended:
 				if err == nil || name == "context" && !errors.Is(err, why) {

@@ -30,6 +30,7 @@ func FuzzEveryIDIsAnsweredOnce(f *testing.F) {
 		"\ufeff{}\r\n[]\n{\"id\":null}\n" + `{"jsonrpc":"2.0","id":3,"id":4,"method":"a"}`,
 		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"x","arguments":{"a":1,"a":2},$}}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}`,
 		`{"jsonrpc":"2.0","id":6,"method":"progress","params":{` + strings.Replace(fuzzMeta, "{", `{"progressToken":1,`, 1) + `}}`,
+		`{"jsonrpc":"2.0","id":6,"method":"a","params":{` + strings.Replace(fuzzMeta, "{", `{"progressToken":1,`, 1) + `}}`,
 	} {
 		f.Add([]byte(seed), false)
 		f.Add([]byte(seed), true)
