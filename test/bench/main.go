@@ -130,11 +130,13 @@ func measure() error {
 		}
 		print(s.name, quantile(counted, 0.5)/quantile(plain, 0.5))
 	}
-	if a, b, err = overMCP(dir, bareRun); err != nil {
+	a, b, parallel, err := overMCP(dir, bareRun)
+	if err != nil {
 		return err
 	}
 	print("mcp_p50_ratio", quantile(a, 0.50)/quantile(b, 0.50))
 	print("mcp_p99_ratio", quantile(a, 0.99)/quantile(b, 0.50))
+	print("mcp_parallel8_ratio", parallel)
 	cell, idle := memory()
 	print("cell_private_mb", cell)
 	print("server_idle_mb", idle)
@@ -206,44 +208,64 @@ func quantile(v []float64, q float64) float64 {
 	return v[min(len(v)-1, int(q*float64(len(v))))]
 }
 
-// overMCP pairs calls of run_python to a server, one after the other, with bare runs.
-func overMCP(pack string, bareRun func() error) (mine, theirs []float64, err error) {
+// overMCP pairs calls of run_python to a server, one after the other, with bare runs. parallel is the time of 8 calls that are sent at once over that of
+// one, for a program that computes: 8 divided by the slots is what can be had.
+func overMCP(pack string, bareRun func() error) (mine, theirs []float64, parallel float64, err error) {
 	logs, err := os.MkdirTemp("", "bench-")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	defer os.RemoveAll(logs)
-	server := exec.Command(*pdlt, "serve", "--pack", pack, "--work-calls", strconv.Itoa(2**pairs), "--sessions", filepath.Join(logs, "none"))
+	server := exec.Command(*pdlt, "serve", "--pack", pack, "--work-calls", strconv.Itoa(*pairs+200), "--sessions", filepath.Join(logs, "none"), "--slots", "2")
 	server.Stderr = os.Stderr
 	in, err1 := server.StdinPipe()
 	out, err2 := server.StdoutPipe()
 	if err := errors.Join(err1, err2, server.Start()); err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	defer func() {
 		in.Close()
 		err = errors.Join(err, server.Wait())
 	}()
 	lines := bufio.NewReader(out)
-	n := 0
-	ask := func(method, params, want string) error {
-		n++
-		if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", n, method, params); err != nil {
-			return err
-		}
+	id := 0
+	send := func(method, params string) error {
+		id++
+		_, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params)
+		return err
+	}
+	receive := func(want string) error {
 		line, err := lines.ReadString('\n')
 		if err == nil && !strings.Contains(line, want) {
 			err = fmt.Errorf("the server answered %.500s", line)
 		}
 		return err
 	}
-	if err := ask("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`, "serverInfo"); err != nil {
-		return nil, nil, err
+	if err := errors.Join(send("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`), receive("serverInfo")); err != nil {
+		return nil, nil, 0, err
 	}
-	call := func() error {
-		return ask("tools/call", `{"name":"run_python","arguments":{"code":"`+hello+`"}}`, `standard output:\n42`)
+	calls := func(n int, source string) error {
+		for range n {
+			if err := send("tools/call", `{"name":"run_python","arguments":{"code":"`+source+`"}}`); err != nil {
+				return err
+			}
+		}
+		for range n {
+			if err := receive(`standard output:\n42`); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return paired(*pairs, call, bareRun)
+	if mine, theirs, err = paired(*pairs, func() error { return calls(1, hello) }, bareRun); err != nil {
+		return nil, nil, 0, err
+	}
+	const busy = "sum(range(10_000_000)); " + hello
+	eight, one, err := paired(5, func() error { return calls(8, busy) }, func() error { return calls(1, busy) })
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	return mine, theirs, quantile(eight, 0.5) / quantile(one, 0.5), nil
 }
 
 // memory gives the private megabytes of one waiting cell (its init and its program process), and those of this process together with its

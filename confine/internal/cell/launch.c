@@ -290,6 +290,27 @@ static const char *drop_privileges(uint32_t uid, uint32_t gid)
 	return NULL;
 }
 
+/* What the launcher has open for its cells: the places of Landlock's rules that are the same in all of them, else -1, and its own /proc. */
+enum { MAX_PLACES = 64 };
+static int places[MAX_PLACES], own_proc;
+
+static const char *open_places(const struct cell_config *cfg)
+{
+	static const char *const new_in_each[] = { "/proc", "/work", "/tmp", "/dev/shm" };
+	const struct cell_rule *r = (const void *)cell_str(cfg, cfg->rules);
+	for (uint32_t i = 0; i < cfg->nrules && i < MAX_PLACES; i++) {
+		const char *path = cell_str(cfg, r[i].path);
+		places[i] = -1;
+		for (size_t k = 0; path && k < sizeof new_in_each / sizeof *new_in_each; k++)
+			if (!strcmp(path, new_in_each[k]))
+				path = NULL;
+		if (path)
+			places[i] = open(path, O_PATH | O_CLOEXEC);
+	}
+	own_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return own_proc < 0 ? "open proc" : NULL;
+}
+
 static const char *lock_files(const struct cell_config *cfg)
 {
 	static char where[64];
@@ -304,7 +325,7 @@ static const char *lock_files(const struct cell_config *cfg)
 		return "create Landlock ruleset";
 	const struct cell_rule *r = (const void *)cell_str(cfg, cfg->rules);
 	for (uint32_t i = 0; i < cfg->nrules; i++) {
-		int fd = open(cell_str(cfg, r[i].path), O_PATH | O_CLOEXEC);
+		int known = i < MAX_PLACES && places[i] >= 0, fd = known ? places[i] : open(cell_str(cfg, r[i].path), O_PATH | O_CLOEXEC);
 		rule.access = r[i].access;
 		rule.fd = fd;
 		if (fd < 0 || syscall(SYS_landlock_add_rule, set, 1 /* LANDLOCK_RULE_PATH_BENEATH */, &rule, 0) < 0) {
@@ -313,7 +334,8 @@ static const char *lock_files(const struct cell_config *cfg)
 			errno = e;
 			return where;
 		}
-		close(fd);
+		if (!known)
+			close(fd);
 	}
 	if (syscall(SYS_landlock_restrict_self, set, 0) < 0)
 		return "enforce Landlock";
@@ -346,7 +368,7 @@ struct parts {
 
 static int put(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = openat(own_proc, path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	ssize_t n = strlen(text), w = write(fd, text, n);
@@ -371,8 +393,9 @@ static const char *build_cell(const struct cell_config *cfg, const struct parts 
 		    mount(pairs[i][0], pairs[i][1], NULL, MS_BIND, NULL) < 0)
 			return "bind work folders";
 	/* subset=pid leaves nothing of the host in it; kernels before 5.8 do not know the option. */
-	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=ptraceable,subset=pid") < 0 &&
-	    (errno != EINVAL || mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2") < 0))
+	const unsigned long closed = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	if (mount("proc", "/proc", "proc", closed, "hidepid=ptraceable,subset=pid") < 0 &&
+	    (errno != EINVAL || mount("proc", "/proc", "proc", closed, "hidepid=2") < 0))
 		return "mount proc";
 	if (sethostname("sandbox", 7) < 0 || setdomainname("", 0) < 0)
 		return "set host name";
@@ -423,38 +446,17 @@ static long quiet(long nr, long a, long b, long c, long d)
 #endif
 }
 
-/* The init: gives the program process its ids, closes /proc for writing, drops everything, reaps. */
-static _Noreturn void run_init(const struct cell_config *cfg, struct parts *p, pid_t child, int sync)
+/* The init: drops everything, reaps. */
+static _Noreturn void run_init(const struct cell_config *cfg, struct parts *p, pid_t child)
 {
-	char path[64], map[64], c;
-	const char *step = NULL;
-	if (read(sync, &c, 1) != 1)
-		goto reap; /* the child has said why */
-	snprintf(map, sizeof map, "%u %u 1\n", INSIDE_ID, cfg->host_uid);
-	snprintf(path, sizeof path, "/proc/%d/uid_map", child);
-	if (put(path, map) < 0)
-		step = "map user id";
-	snprintf(map, sizeof map, "%u %u 1\n", INSIDE_ID, cfg->host_gid);
-	snprintf(path, sizeof path, "/proc/%d/gid_map", child);
-	if (!step && put(path, map) < 0)
-		step = "map group id";
-	/* The program is the one to be killed for memory, never the init or the launcher. */
-	snprintf(path, sizeof path, "/proc/%d/oom_score_adj", child);
-	if (!step && put(path, "1000") < 0)
-		step = "make the program the victim";
-	if (!step && mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-		step = "make proc read-only";
-	if (!step)
-		step = drop_privileges(cfg->host_uid, cfg->host_gid);
+	const char *step = drop_privileges(cfg->host_uid, cfg->host_gid);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (step)
 		cell_fail_ready(p->request[1], step, errno);
-	if (write(sync, "g", 1) != 1)
-		goto reap;
-	if (filter_init() < 0)
-		_exit(70); /* which kills the program process before it could say that it is ready */
-reap:
-	/* Closes the launcher's sync pipe too: from here on it runs, and nothing of libc may be used. */
+	/* In a zygote it runs under the launcher's filter already, and has nothing left that the calls in it could be used with. */
+	if (!(cfg->flags & CELL_ZYGOTE) && filter_init() < 0)
+		_exit(70); /* which kills the program process before Go hears of a cell */
+	/* Closes the launcher's pipe too: from here on it runs and tells Go of the cell, and nothing of libc may be used. */
 	quiet(SYS_close_range, 0, ~0U, 0, 0);
 	for (;;) {
 		int status;
@@ -481,29 +483,54 @@ reap:
 	}
 }
 
-static _Noreturn void run_program(const struct cell_config *cfg, struct parts *p, int sync, void (*enter)(struct cell *))
+/* The program process enters a user namespace of its own: after the mounts, so that it has no power over them. A process may write the maps that name
+ * its own ids and no others, so nobody has to wait for anybody. It keeps its capabilities until then: some systems let nobody else make one. */
+static const char *enter_user_namespace(const struct cell_config *cfg)
 {
-	char c;
+	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct d[2];
+	char map[64];
+	setgroups(0, NULL); /* refused to an ordinary user, whose groups then show as nobody's */
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setresgid(cfg->host_gid, cfg->host_gid, cfg->host_gid) < 0)
+		return "change group";
+	if (setresuid(cfg->host_uid, cfg->host_uid, cfg->host_uid) < 0)
+		return "change user";
+	if (syscall(SYS_capget, &h, d) < 0)
+		return "keep capabilities";
+	for (int i = 0; i < 2; i++)
+		d[i].effective = d[i].permitted;
+	if (syscall(SYS_capset, &h, d) < 0)
+		return "keep capabilities";
+	if (unshare(CLONE_NEWUSER) < 0)
+		return "unshare user namespace";
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else its own /proc/self is closed to it; the init's stays closed */
+	/* The program is the one to be killed for memory, never the init or the launcher. */
+	if (put("self/oom_score_adj", "1000") < 0)
+		return "make the program the victim";
+	if (put("self/setgroups", "deny") < 0)
+		return "fix groups";
+	snprintf(map, sizeof map, "%u %u 1\n", INSIDE_ID, cfg->host_uid);
+	if (put("self/uid_map", map) < 0)
+		return "map user id";
+	snprintf(map, sizeof map, "%u %u 1\n", INSIDE_ID, cfg->host_gid);
+	if (put("self/gid_map", map) < 0)
+		return "map group id";
+	return NULL;
+}
+
+static _Noreturn void run_program(const struct cell_config *cfg, struct parts *p, void (*enter)(struct cell *))
+{
 	const char *step;
 	int req = p->request[1];
-	/* After the mounts, so that the cell's own user namespace has no power over them. */
-	if (unshare(CLONE_NEWUSER) < 0)
-		cell_fail_ready(req, "unshare user namespace", errno);
-	/* While the init maps the ids. */
-	if (write(sync, "u", 1) != 1)
-		_exit(70);
-	if ((step = empty_bounding_set()))
+	if ((step = enter_user_namespace(cfg)) || (step = empty_bounding_set()))
 		cell_fail_ready(req, step, errno);
-	if (read(sync, &c, 1) != 1)
-		_exit(70);
-	close(sync);
 	setsid();
 	limit(RLIMIT_CORE, 0, 0);
 	limit(RLIMIT_MEMLOCK, 0, 0);
 	limit(RLIMIT_MSGQUEUE, 0, 0);
 	if ((step = drop_privileges(INSIDE_ID, INSIDE_ID)) || (step = lock_files(cfg)))
 		cell_fail_ready(req, step, errno);
-	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else its own /proc/self is closed to it; the init's stays closed */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* again: ids changed */
 	struct cell cell = { .cfg = cfg, .page = p->page, .page_fd = p->page_fd, .request = req, .out = p->out[1], .err = p->err[1] };
 	enter(&cell);
 	_exit(70);
@@ -518,13 +545,11 @@ struct birth { /* what the init is started with */
 
 /* Where the program process leaves the init's stack: an interpreter measures its own by the one it was started on. */
 static void *main_stack[5];
-static int program_sync;
 
 static void run_cell(struct birth *b)
 {
 	const struct cell_config *cfg = b->cfg;
 	struct parts *p = b->parts;
-	int sync[2];
 	close(b->control);
 	if (b->cgroup >= 0)
 		close(b->cgroup);
@@ -532,24 +557,18 @@ static void run_cell(struct birth *b)
 	close(p->out[0]);
 	close(p->err[0]);
 	const char *step = build_cell(cfg, p);
-	if (!step && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sync) < 0)
-		step = "make cell socket";
 	if (step)
 		cell_fail_ready(p->request[1], step, errno);
 	if (cell_python_before_fork && cfg->flags & CELL_ZYGOTE)
 		cell_python_before_fork();
 	pid_t child = fork();
-	if (child == 0) {
-		close(sync[0]);
-		program_sync = sync[1];
+	if (child == 0)
 		__builtin_longjmp(main_stack, 1);
-	}
 	if (cell_python_after_fork_parent && cfg->flags & CELL_ZYGOTE)
 		cell_python_after_fork_parent();
 	if (child < 0)
 		cell_fail_ready(p->request[1], "fork program process", errno);
-	close(sync[1]);
-	run_init(cfg, p, child, sync[0]);
+	run_init(cfg, p, child);
 }
 
 /* ---- the launcher's loop --------------------------------------------------------------------------------- */
@@ -592,7 +611,7 @@ static pid_t clone_cell(struct birth *b, int *pidfd)
 	if (__builtin_setjmp(main_stack)) { /* in the program process: a copy made while the launcher slept in poll below */
 		close(done[0]);
 		close(done[1]);
-		run_program(born->cfg, born->parts, program_sync, born->enter);
+		run_program(born->cfg, born->parts, born->enter);
 	}
 	struct clone_args a = {
 		.flags = CLONE_VM | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PIDFD,
@@ -745,6 +764,8 @@ void cell_serve(const struct cell_config *cfg, int control, void (*enter)(struct
 	struct cell_message up = { .kind = CELL_MSG_UP, .pid = getpid() };
 	fcntl(control, F_SETFD, FD_CLOEXEC);
 	const char *step = empty_bounding_set();
+	if (!step)
+		step = open_places(cfg);
 	if (step) {
 		cell_fail_control(control, step, errno);
 		_exit(70);
