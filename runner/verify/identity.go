@@ -1,0 +1,147 @@
+package verify
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+
+	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/runner"
+)
+
+// Lowerer gives the identity of a source. It is what the identity signal and packing ask.
+type Lowerer interface {
+	// Version is the implementation version that episodes are sealed under. It names everything that the answers depend on.
+	Version() string
+	// Lower gives the identity of a source: the same for the same bytes, always. An error is [ErrUnknownSource] when this Lowerer cannot say, or a
+	// *Refusal with [CodeNotLowered] when it can say that the source has none; Found is then the message that evidence holds.
+	Lower(source string) (string, error)
+}
+
+// ErrUnknownSource says that a [Lowerer] knows nothing of a source. It is never a verdict.
+var ErrUnknownSource = errors.New("no engine here, and the source is not in the table")
+
+// PinContract is the contract under which a bound file may not change at all. [Pin] answers it in every registry.
+const PinContract = "pdlt.byte-pin.v1"
+
+// Pin is the Lowerer that needs no engine: the identity of a source is the hash of its bytes.
+type Pin struct{}
+
+// Version implements [Lowerer].
+func (Pin) Version() string { return "pdlt.byte-pin-impl.v1" }
+
+// Lower implements [Lowerer]. It knows every source.
+func (Pin) Lower(source string) (string, error) {
+	sum := sha256.Sum256([]byte(source))
+	return "sem-" + hex.EncodeToString(sum[:]), nil
+}
+
+// Lowered is a row of a [Table]: what an engine said about a source.
+type Lowered struct {
+	ID      string // the identity
+	Message string // or why there is none
+}
+
+// Table is the Lowerer that remembers what an engine answered, by the exact source. It says nothing about any other source. Name is its version: that of
+// the engine, if the table is there to replay what the engine judged; for anything else a name of its own, because an engine that can be asked would know
+// more. Rows are keyed by source. A Table is read only.
+type Table struct {
+	Name string
+	Rows map[string]Lowered
+}
+
+// Version implements [Lowerer].
+func (t Table) Version() string { return t.Name }
+
+// Lower implements [Lowerer].
+func (t Table) Lower(source string) (string, error) {
+	row, ok := t.Rows[source]
+	switch {
+	case !ok:
+		return "", ErrUnknownSource
+	case row.ID == "":
+		return "", refuse(CodeNotLowered, "$.source", row.Message, "a source that lowers")
+	}
+	return row.ID, nil
+}
+
+// binding is a file whose identity must remain.
+type binding struct {
+	label, path, before string
+	bad                 string // why it is none, as evidence says it
+}
+
+// bindings reads an identity policy, sorted by label: the order of the document is lost on replay (specification §9.7).
+func bindings(policy jsonx.Value) []binding {
+	labels, _ := policy.Get("must_remain")
+	var list []binding
+	for _, m := range labels.Members {
+		b := binding{label: m.Name}
+		path, okPath := text(m.Value, "path")
+		before, okBefore := text(m.Value, "before_id")
+		clean, safe := safePath(path)
+		switch {
+		case !okPath || !okBefore:
+			b.bad = "bad binding '" + m.Name + "'"
+		case !safe:
+			b.bad = "unsafe path: '" + path + "'"
+		}
+		b.path, b.before = clean, before
+		list = append(list, b)
+	}
+	slices.SortFunc(list, func(a, b binding) int { return cmp.Compare(a.label, b.label) })
+	return list
+}
+
+// identity checks that the bound sources of a patched tree have the identities that they had: specification §9.7. patched is nil when there is no such
+// tree.
+func identity(policy jsonx.Value, patched Tree, l Lowerer) (Signal, error) {
+	list := bindings(policy)
+	switch {
+	case len(list) == 0:
+		return Signal{NotApplicable, object()}, nil
+	case patched == nil:
+		return Signal{Error, reason("no patched tree to re-lower")}, nil
+	}
+	bound, moved := object(), array()
+	for _, b := range list {
+		f, exists := patched[b.path]
+		switch {
+		case b.bad != "":
+			return Signal{Error, reason(b.bad)}, nil
+		case !exists:
+			return Signal{Error, reason("bound source missing: " + b.path)}, nil
+		}
+		after, err := l.Lower(f.Data)
+		if r := (*runner.Refusal)(nil); errors.As(err, &r) && r.Code == CodeNotLowered {
+			return Signal{Error, reason("lower error: " + r.Found)}, nil
+		} else if errors.Is(err, ErrUnknownSource) {
+			return Signal{Error, reason("forge down: " + ErrUnknownSource.Error())}, nil
+		} else if err != nil {
+			return Signal{}, err
+		}
+		if after != b.before {
+			moved.Elems = append(moved.Elems, str(b.label))
+		}
+		bound.Members = append(bound.Members, jsonx.Member{Name: b.label,
+			Value: object("path", str(b.path), "before_id", str(b.before), "after_id", str(after))})
+	}
+	if len(moved.Elems) > 0 {
+		return Signal{Fail, object("moved", moved, "bindings", bound)}, nil
+	}
+	return Signal{Pass, object("bindings", bound)}, nil
+}
+
+// knows reports whether a Lowerer has an answer for every bound source that there is.
+func knows(l Lowerer, policy jsonx.Value, patched Tree) bool {
+	for _, b := range bindings(policy) {
+		if f, exists := patched[b.path]; exists && b.bad == "" {
+			if _, err := l.Lower(f.Data); errors.Is(err, ErrUnknownSource) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,89 @@
+package verify
+
+import (
+	"regexp"
+	"slices"
+
+	"pdlt.dev/pdlt/internal/jsonx"
+)
+
+// State is the answer of a signal; a closed set.
+type State string
+
+// The states.
+const (
+	Pass          State = "pass"
+	Fail          State = "fail"
+	NotApplicable State = "not_applicable"
+	Error         State = "error" // the check could not be made: that is nobody's merit and nobody's failure
+)
+
+var states = []State{Pass, Fail, NotApplicable, Error}
+
+// Signal is what one verifier answered. The zero Signal is none.
+type Signal struct {
+	State  State
+	Detail jsonx.Value // an object; part of the evidence
+}
+
+// EvidenceVersion is both the version of evidence documents and the format that a receipt names.
+const EvidenceVersion = "traaviis.verifier-evidence.v1"
+
+// Evidence is the document that states a signal: specification §5.13.
+func (s Signal) Evidence(id string) jsonx.Value {
+	return object("evidence_version", str(EvidenceVersion), "signal", str(id), "state", str(string(s.State)), "detail", s.Detail)
+}
+
+// Wired says which contract a signal is scored under, and which implementation answers it. Either is "" when there is none.
+type Wired struct {
+	Contract       string
+	Implementation string
+}
+
+// idPattern is what a signal id looks like. It becomes part of a file name: specification §9.1.
+var idPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// CheckSignal refuses, with [CodeSignalInvalid], what is no signal id.
+func CheckSignal(id string) error {
+	if !idPattern.MatchString(id) {
+		return refuse(CodeSignalInvalid, "$.signals", said(id), "a lower-case letter, then at most 63 lower-case letters, digits and underscores")
+	}
+	return nil
+}
+
+// unscored are the signals that are in every verification and that nothing ever answers: specification §9.1.
+var unscored = []string{"native", "oracle"}
+
+func isUnscored(id string) bool { return slices.Contains(unscored, id) }
+
+func str(s string) jsonx.Value { return jsonx.Value{Kind: jsonx.String, Str: s} }
+
+func array(elems ...jsonx.Value) jsonx.Value {
+	return jsonx.Value{Kind: jsonx.Array, Elems: append([]jsonx.Value{}, elems...)}
+}
+
+// object makes an object of names and values in turn.
+func object(pairs ...any) jsonx.Value {
+	v := jsonx.Value{Kind: jsonx.Object, Members: []jsonx.Member{}}
+	for i := 0; i < len(pairs); i += 2 {
+		v.Members = append(v.Members, jsonx.Member{Name: pairs[i].(string), Value: pairs[i+1].(jsonx.Value)})
+	}
+	return v
+}
+
+// reason is the detail that says why in one sentence.
+func reason(text string, more ...any) jsonx.Value {
+	return object(append([]any{"reason", str(text)}, more...)...)
+}
+
+// text gives a string member, and whether there is one.
+func text(v jsonx.Value, name string) (string, bool) {
+	m, ok := v.Get(name)
+	return m.Str, ok && m.Kind == jsonx.String
+}
+
+// given gives a member that is there and not null.
+func given(v jsonx.Value, name string) (jsonx.Value, bool) {
+	m, _ := v.Get(name)
+	return m, m.Kind != jsonx.Null
+}
