@@ -201,6 +201,30 @@ os._exit(7)`
 	}
 }
 
+// Native code is on in these cells, and so the kernel's own ways into another process are tried too.
+func TestACommandCannotReachIntoWhatRunsIt(t *testing.T) {
+	reach := `import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+class Vec(ctypes.Structure): _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+room = ctypes.create_string_buffer(b"x" * 8)
+def vec(at): return ctypes.byref(Vec(at, 8))
+parent = os.getppid()
+with open("/proc/%d/maps" % parent) as f: start = int(next(l for l in f if " rw" in l).split("-")[0], 16)
+here = ctypes.addressof(room)
+print(libc.process_vm_readv(parent, vec(here), 1, vec(start), 1, 0), libc.process_vm_writev(parent, vec(here), 1, vec(start), 1, 0))
+print(libc.ptrace(16, parent, 0, 0))
+pidfd = libc.syscall(434, parent, 0)
+print(libc.syscall(438, pidfd, 1, 0))
+try:
+    with open("/proc/%d/mem" % parent, "r+b") as f: print("mem")
+except OSError: print("no mem")
+`
+	s := tested(t, cells(t), testPlan(c(reach)), ptr(goodPatch))
+	if got := member(record(s, "patched", 0), "stdout_digest"); got != digest("-1 -1\n-1\n-1\nno mem\n") {
+		t.Errorf("%v", s)
+	}
+}
+
 func TestFormOneRunsThePythonOfTheCell(t *testing.T) {
 	s := tested(t, cells(t), `{"commands":[{"argv":["python3","-c","import sys; print(sys.argv[1:])","/a/b"],"cwd":"src"}]}`, ptr(goodPatch))
 	if s.State != verify.Pass || member(record(s, "patched", 0), "stdout_digest") != digest("['/a/b']\n") {

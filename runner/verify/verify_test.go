@@ -438,3 +438,33 @@ func testPlan(args ...string) string {
 	}
 	return `{"test_plan_version":"traaviis.test-plan.v2","toolchain_profile":"residency.python-host.v1","commands":[` + strings.Join(commands, ",") + `]}`
 }
+
+// Versions, contracts and codes are part of the contract with sealed episodes and with whoever branches on codes. A change here is a line in the changelog.
+func TestNamesAreTheOnesThatWerePublished(t *testing.T) {
+	const declares = `{"test_plan":{},"identity_policy":{}}`
+	r := verify.Registry{Executor: runner.Unavailable(errors.New("x")), Identity: []verify.Lowerer{verify.Pin{}}}
+	got := map[string]string{}
+	for signal, contracts := range map[string][]string{"citations": {"any"}, "finding_completeness": {"any"}, "patch": {"any", verify.StrictPatchContract},
+		"tests": {"any", verify.TestsContract}, "identity": {verify.PinContract}} {
+		for _, contract := range contracts {
+			p := plan(t, r, declares, `{"signals":{"`+signal+`":{"verifier":"`+contract+`","weight":1}}}`)
+			got[signal+" "+contract] = p.Wiring()[signal].Implementation
+		}
+	}
+	want := map[string]string{
+		"citations any":              "traaviis.citations-impl.v1",
+		"finding_completeness any":   "traaviis.finding-completeness-impl.v1",
+		"patch any":                  "traaviis.patch-impl.v1",
+		"patch pdlt.patch-strict.v1": "pdlt.patch-strict-impl.v1",
+		"tests any":                  "traaviis.tests-impl.v1",
+		"tests pdlt.tests.v1":        "pdlt.tests-impl.v1",
+		"identity pdlt.byte-pin.v1":  "pdlt.byte-pin-impl.v1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	codes := []string{verify.CodeSignalInvalid, verify.CodeTaskInvalid, verify.CodeRewardInvalid, verify.CodePatchRefused, verify.CodeNotLowered}
+	if diff := cmp.Diff([]string{"VERIFY_SIGNAL_INVALID", "VERIFY_TASK_INVALID", "VERIFY_REWARD_INVALID", "VERIFY_PATCH_REFUSED", "VERIFY_NOT_LOWERED"}, codes); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
