@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -42,35 +43,44 @@ func parseArguments(schema json.RawMessage) (a arguments, err error) {
 	return a, nil
 }
 
+// maxRefusals is how many things are said to be wrong: what a model needs to find its mistake. A line can hold a million names.
+const maxRefusals = 10
+
 // refusals says what is wrong with a call's arguments, one line for each: where, what was found, what is required. It is empty if
 // nothing is.
 func (a arguments) refusals(raw json.RawMessage) string {
-	v, err := jsonx.Parse(raw, jsonx.Bounds{Depth: len(raw) + 1})
+	_, given, err := jsonx.Scan(raw, jsonx.Bounds{Depth: len(raw) + 1})
 	if err != nil {
 		return err.Error() // cannot happen: the line has been scanned
 	}
 	var b strings.Builder
+	n := 0
 	say := func(name, found, required string) {
-		if b.Len() == 0 {
+		if n == 0 {
 			b.WriteString("The arguments are refused and nothing ran.")
 		}
-		fmt.Fprintf(&b, "\narguments.%s: found %s, required %s", shown(name), found, required)
+		if n++; n <= maxRefusals {
+			fmt.Fprintf(&b, "\narguments.%s: found %s, required %s", shown(name), found, required)
+		}
 	}
 	for _, name := range a.names {
-		got, given := v.Get(name)
+		got := given.Get(name)
 		switch types := a.types[name]; {
-		case !given && slices.Contains(a.required, name):
+		case got == nil && slices.Contains(a.required, name):
 			say(name, "missing", oneOf(types))
-		case given && types != nil && !slices.ContainsFunc(types, func(t string) bool { return isOf(got, t) }):
+		case got != nil && types != nil && !slices.ContainsFunc(types, func(t string) bool { return isOf(got, t) }):
 			say(name, found(got), oneOf(types))
 		}
 	}
 	if a.closed {
-		for _, m := range v.Members {
+		for _, m := range given {
 			if !slices.Contains(a.names, m.Name) {
-				say(m.Name, found(m.Value), "no argument of this name ("+offered(a.names)+")")
+				say(m.Name, found(m.Raw), "no argument of this name ("+offered(a.names)+")")
 			}
 		}
+	}
+	if n > maxRefusals {
+		fmt.Fprintf(&b, "\nand %d more", n-maxRefusals)
 	}
 	return b.String()
 }
@@ -83,11 +93,28 @@ func offered(names []string) string {
 }
 
 // isOf reports whether a value has a type of JSON Schema. 3.0 is an integer there, and not to us: nothing is coerced.
-func isOf(v jsonx.Value, typ string) bool {
+func isOf(raw []byte, typ string) bool {
 	if typ == "integer" {
-		return v.Kind == jsonx.Number && !strings.ContainsAny(v.Num, ".eE")
+		return kindOf(raw) == jsonx.Number && !bytes.ContainsAny(raw, ".eE")
 	}
-	return v.Kind.String() == typ
+	return kindOf(raw).String() == typ
+}
+
+// kindOf says what a value is that has been scanned, by its first byte. No tree is made of it: that of a line can take a gigabyte.
+func kindOf(raw []byte) jsonx.Kind {
+	switch raw[0] {
+	case 'n':
+		return jsonx.Null
+	case 't', 'f':
+		return jsonx.Bool
+	case '"':
+		return jsonx.String
+	case '[':
+		return jsonx.Array
+	case '{':
+		return jsonx.Object
+	}
+	return jsonx.Number
 }
 
 func oneOf(types []string) string {
@@ -105,18 +132,17 @@ func oneOf(types []string) string {
 const maxShown = 60
 
 // found describes a value that was not wanted.
-func found(v jsonx.Value) string {
-	switch v.Kind {
+func found(raw []byte) string {
+	kind := kindOf(raw)
+	switch kind {
 	case jsonx.String:
-		return "string " + shown(v.Str)
-	case jsonx.Number:
-		return "number " + cut(v.Num)
-	case jsonx.Bool:
-		return fmt.Sprintf("boolean %t", v.Bool)
-	case jsonx.Array:
-		return fmt.Sprintf("array of %d", len(v.Elems))
+		var s string
+		_ = json.Unmarshal(raw, &s) // it has been scanned
+		return "string " + shown(s)
+	case jsonx.Number, jsonx.Bool:
+		return kind.String() + " " + cut(string(raw))
 	}
-	return v.Kind.String()
+	return kind.String()
 }
 
 // shown quotes a text of the client unless it is a plain word.
@@ -129,8 +155,11 @@ func shown(s string) string {
 }
 
 func cut(s string) string {
-	if r := []rune(s); len(r) > maxShown {
-		return string(r[:maxShown]) + "…"
+	n := 0
+	for i := range s {
+		if n++; n > maxShown {
+			return s[:i] + "…"
+		}
 	}
 	return s
 }

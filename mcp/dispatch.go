@@ -25,6 +25,7 @@ type dispatcher struct {
 	modern  *session
 	legacy  *session // nil if there is no legacy era
 	tools   map[string]*tool
+	listed  json.RawMessage // the tools as they are listed
 	prompts map[string]*Prompt
 	tasks   *taskTable
 	level   atomic.Int32 // the least severe log notes that the legacy client wants
@@ -36,6 +37,7 @@ type method struct {
 	offered func(*Profile) bool // nil: always
 	handle  func(*dispatcher, *gate.Request) (sdk.Result, error)
 	pass    bool // the SDK answers it
+	large   bool // its answers can be large: one is made when the last was written
 }
 
 type era int
@@ -62,14 +64,14 @@ func init() { // the table and its handlers refer to each other
 		"tools/call":               {offered: tools, handle: (*dispatcher).callTool},
 		"resources/list":           {offered: resources, handle: (*dispatcher).listResources},
 		"resources/templates/list": {offered: resources, handle: (*dispatcher).listTemplates},
-		"resources/read":           {offered: resources, handle: (*dispatcher).readResource},
+		"resources/read":           {offered: resources, large: true, handle: (*dispatcher).readResource},
 		"resources/subscribe":      {era: legacyOnly, offered: watched, handle: (*dispatcher).subscribe},
 		"resources/unsubscribe":    {era: legacyOnly, offered: watched, handle: (*dispatcher).subscribe},
 		"prompts/list":             {offered: prompts, handle: (*dispatcher).listPrompts},
 		"prompts/get":              {offered: prompts, handle: (*dispatcher).getPrompt},
 		"completion/complete":      {offered: func(p *Profile) bool { return p.Complete != nil }, handle: (*dispatcher).complete},
 		"logging/setLevel":         {era: legacyOnly, offered: func(p *Profile) bool { return p.Logging }, handle: (*dispatcher).setLevel},
-		"tasks/get":                {era: modernOnly, offered: tasks, handle: (*dispatcher).getTask},
+		"tasks/get":                {era: modernOnly, offered: tasks, large: true, handle: (*dispatcher).getTask},
 		"tasks/update":             {era: modernOnly, offered: tasks, handle: (*dispatcher).updateTask},
 		"tasks/cancel":             {era: modernOnly, offered: tasks, handle: (*dispatcher).cancelTask},
 	}
@@ -84,13 +86,16 @@ func newDispatcher(p Profile) (*dispatcher, error) {
 		}
 		d.tools[p.Tools[i].Name] = t
 	}
+	var err error
+	if d.listed, err = listing(p.Tools); err != nil {
+		return nil, err
+	}
 	for i := range p.Prompts {
 		d.prompts[p.Prompts[i].Name] = &p.Prompts[i]
 	}
 	if p.Tasks != nil {
 		d.tasks = newTaskTable(*p.Tasks)
 	}
-	var err error
 	if d.modern, err = d.connect(p.Modern); err == nil && len(p.Legacy) > 0 {
 		d.legacy, err = d.connect(p.Legacy)
 	}
@@ -121,7 +126,12 @@ func (d *dispatcher) connect(revisions []string) (*session, error) {
 					return res, err
 				}
 			}
-			return d.guarded(r.Context(), func() (sdk.Result, error) { return m.handle(d, r) })
+			return d.guarded(r.Context(), func() (sdk.Result, error) {
+				if m.large && !r.Turn() {
+					return nil, context.Cause(r.Context())
+				}
+				return m.handle(d, r)
+			})
 		}
 	})
 	s, err := connect(server)
@@ -141,7 +151,7 @@ func (d *dispatcher) Deliver(r *gate.Request) {
 		s = d.legacy
 	}
 	if !known || m.offered != nil && !m.offered(&d.p) || r.Modern && m.era == legacyOnly || !r.Modern && m.era == modernOnly {
-		r.Answer(nil, gate.Errorf(CodeUnknownMethod, "Method not found: %s", r.Method).With(map[string]any{"method": r.Method}))
+		r.Answer(nil, gate.Errorf(CodeUnknownMethod, "Method not found: %s", cut(r.Method)).With(map[string]any{"method": r.Method}))
 		return
 	}
 	s.deliver(r)

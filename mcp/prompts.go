@@ -70,24 +70,24 @@ type promptResult struct {
 func (d *dispatcher) getPrompt(r *gate.Request) (sdk.Result, error) {
 	p := d.prompts[r.Name]
 	if p == nil {
-		return nil, gate.Errorf(CodeInvalidParams, "Unknown prompt: %s", r.Name).With(map[string]any{"prompt": r.Name})
+		return nil, gate.Errorf(CodeInvalidParams, "Unknown prompt: %s", cut(r.Name)).With(map[string]any{"prompt": r.Name})
 	}
-	given, err := jsonx.Parse(r.Arguments, jsonx.Bounds{})
+	_, given, err := jsonx.Scan(r.Arguments, jsonx.Bounds{Depth: len(r.Arguments) + 1})
 	if err != nil {
 		return nil, err // cannot happen: the line has been scanned
 	}
 	args := map[string]string{}
 	for _, a := range p.Arguments {
-		v, ok := given.Get(a.Name)
-		if ok && v.Kind != jsonx.String || !ok && a.Required {
+		raw := given.Get(a.Name)
+		if raw == nil && a.Required || raw != nil && raw[0] != '"' {
 			return nil, gate.Errorf(CodeInvalidParams, "$.params.arguments.%s is not a string", a.Name).
 				With(map[string]any{"prompt": p.Name, "argument": a.Name})
 		}
-		if ok {
-			args[a.Name] = v.Str
+		if raw != nil {
+			args[a.Name] = textOf(given, a.Name)
 		}
 	}
-	for _, m := range given.Members {
+	for _, m := range given {
 		if _, declared := args[m.Name]; !declared {
 			return nil, gate.Errorf(CodeInvalidParams, "the prompt has no argument %s", shown(m.Name)).
 				With(map[string]any{"prompt": p.Name, "argument": m.Name})

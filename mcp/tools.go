@@ -26,7 +26,7 @@ func newTool(t *Tool) (*tool, error) {
 
 type toolList struct {
 	head
-	Tools []listedTool `json:"tools"`
+	Tools json.RawMessage `json:"tools"`
 	*caching
 	sdk.ResultBase
 }
@@ -39,14 +39,19 @@ type listedTool struct {
 	Output      json.RawMessage `json:"outputSchema,omitempty"`
 }
 
-func (d *dispatcher) listTools(r *gate.Request) (sdk.Result, error) {
-	list := &toolList{head: headFor(r), Tools: []listedTool{}, caching: d.catalogue(r)}
-	for _, t := range d.p.Tools {
+// listing writes the tools that are listed, once for all answers.
+func listing(tools []Tool) (json.RawMessage, error) {
+	listed := []listedTool{}
+	for _, t := range tools {
 		if !t.Unlisted {
-			list.Tools = append(list.Tools, listedTool{t.Name, t.Title, t.Description, t.Input, t.Output})
+			listed = append(listed, listedTool{t.Name, t.Title, t.Description, t.Input, t.Output})
 		}
 	}
-	return list, nil
+	return json.Marshal(listed)
+}
+
+func (d *dispatcher) listTools(r *gate.Request) (sdk.Result, error) {
+	return &toolList{head: headFor(r), Tools: d.listed, caching: d.catalogue(r)}, nil
 }
 
 type toolResult struct {
@@ -73,7 +78,7 @@ func (d *dispatcher) callTool(r *gate.Request) (sdk.Result, error) {
 				names = append(names, t.Name)
 			}
 		}
-		return nil, gate.Errorf(CodeInvalidParams, "Unknown tool: %s", r.Name).With(map[string]any{"tool": r.Name, "tools": names})
+		return nil, gate.Errorf(CodeInvalidParams, "Unknown tool: %s", cut(r.Name)).With(map[string]any{"tool": r.Name, "tools": names})
 	}
 	if t.Tasks == TaskAlways && !d.takesTasks(r) {
 		return nil, MissingCapability(map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}})

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -696,4 +697,103 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 	if got, err := c.end(); len(got) != sent || err != nil {
 		t.Errorf("%d answers to %d requests, %v", len(got), sent, err)
 	}
+}
+
+// What a line makes the server hold does not depend on what the line is made of: a list of millions of numbers, a million names. Counted is all that is allocated, by the test too.
+func TestNoLineTakesManyTimesItsSize(t *testing.T) {
+	const lineBytes = 7 << 20
+	list := "[" + strings.Repeat("1,", lineBytes/2) + "1]"
+	var names strings.Builder
+	for i := range lineBytes / 12 {
+		fmt.Fprintf(&names, `"%x":1,`, i)
+	}
+	for name, line := range map[string]string{
+		"an argument":       `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zulu","arguments":{"key":` + list + `},` + meta + `}}`,
+		"unknown arguments": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zulu","arguments":{` + names.String() + `"":1},` + meta + `}}`,
+		"an id":             `{"jsonrpc":"2.0","id":` + list + `,"method":"tools/list","params":{` + meta + `}}`,
+		"a token":           `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + strings.Replace(meta, "{", `{"progressToken":`+list+",", 1) + `}}`,
+		"meta":              `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + strings.Replace(meta, "{", `{"x":`+list+",", 1) + `}}`,
+		"a capability":      `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + strings.Replace(meta, "{}", `{"experimental":{"x":`+list+"}}", 1) + `}}`,
+		"a task":            `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":` + list + "," + strings.Replace(meta, "{}", `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, 1) + `}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, newWorld().profile("agent")).listen()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			c.send(line + "\n")
+			if answer := c.next(); len(answer) > 8<<10 {
+				t.Errorf("an answer of %d bytes", len(answer))
+			}
+			runtime.ReadMemStats(&after)
+			// Names are read several times, and each time they take a field and an entry in a set. Their answer is what is bounded.
+			if grown := after.TotalAlloc - before.TotalAlloc; grown > 40*lineBytes && name != "unknown arguments" {
+				t.Errorf("%d MiB for a line of %d MiB", grown>>20, len(line)>>20)
+			}
+		})
+	}
+}
+
+// shelf is one resource of which every reading is noted.
+type shelf struct {
+	texts
+	read chan string
+}
+
+func (s shelf) Read(_ context.Context, uri string) ([]mcp.Contents, error) {
+	s.read <- uri
+	return []mcp.Contents{{URI: uri, Text: strings.Repeat("x", 1<<20)}}, nil
+}
+
+// A client that asks for a large resource many times and reads no answer makes the server hold one, and a cancelled one is not made.
+func TestLargeAnswersAreHeldOneAtATime(t *testing.T) {
+	const n = 20
+	w := newWorld()
+	p := w.profile("agent")
+	s := shelf{read: make(chan string, n)}
+	p.Resources = s
+	c := serve(t, p)
+	for id := range n {
+		c.call(strconv.Itoa(id), "resources/read", `"uri":"test://large"`)
+	}
+	c.tool(`"held"`, "hold", "a")
+	started(t, w, 1) // the reads came before it
+	count(t, s.read, 1, "read")
+	for id := range n {
+		c.cancel(strconv.Itoa(id))
+	}
+	c.tool(`"last"`, "hold", "a")
+	started(t, w, 1) // the cancellations came before it
+	close(w.gate("a"))
+	if len(s.read) > 0 {
+		t.Errorf("%d more answers were made and could not be written", len(s.read))
+	}
+	c.listen()
+	rest, err := c.end()
+	if err != nil || len(rest) != 3 && len(rest) != 2 { // the one that was being written may be there
+		t.Errorf("%d answers, %v; want those of the calls and at most one of a read", len(rest), err)
+	}
+	if len(s.read) > 0 {
+		t.Errorf("%d cancelled reads were made", len(s.read))
+	}
+}
+
+// A handshake that was refused for its id is not half made.
+func TestARefusedHandshakeCanBeMadeAgain(t *testing.T) {
+	w := newWorld()
+	c := serve(t, w.profile("agent")).listen()
+	shake := `{"jsonrpc":"2.0","id":%d,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n"
+	c.tool("1", "hold", "a")
+	started(t, w, 1)
+	for id, refused := range []bool{1: true, 2: false, 3: true} {
+		if id == 0 {
+			continue
+		}
+		c.send(fmt.Sprintf(shake, id))
+		if a := c.answer(); (a.Error != nil) != refused {
+			t.Errorf("handshake %d: %+v; required: refused %t", id, a, refused)
+		}
+	}
+	close(w.gate("a"))
+	c.answer()
+	c.quiet()
 }

@@ -49,8 +49,9 @@ const (
 	// maxCalls are the tool calls that may be open at once, and as many other requests beside them. A client that keeps more open
 	// than this has lost count; programs wait in the runner's queue, which is shorter.
 	maxCalls = 256
-	// maxBytes bounds the lines that are held for open requests: eight of the longest.
-	maxBytes = 8 * MaxLine
+	// maxBytes bounds the lines that are held for open tool calls, and as much for others beside them, so that what the reader waits
+	// for never is a program: two of the longest, or sixteen programs of the longest.
+	maxBytes = 2 * MaxLine
 	// maxListens bounds the listen streams. The Inspector opened eight by mistake.
 	maxListens = 256
 )
@@ -79,6 +80,7 @@ type Gate struct {
 	open    map[string][]*Request
 	all     map[*Request]struct{}
 	bytes   int
+	turn    bool            // a request has the turn to make a large answer
 	version string          // what the legacy handshake agreed on; "" before
 	caps    json.RawMessage // what the client declared in it
 	watched map[string]bool // resources that it subscribed to

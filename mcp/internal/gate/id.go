@@ -3,24 +3,19 @@ package gate
 import (
 	"strconv"
 	"strings"
-
-	"pdlt.dev/pdlt/internal/jsonx"
 )
 
 // idKey gives what a request id is known by: strings by their text, numbers by their value, so that 1, 1.0 and 1e0 are one id and
-// "1" is another. It reports whether the id is one that the protocol allows: a string or an integral number.
+// "1" is another. The value has been scanned. It reports whether the id is one that the protocol allows: a string or an integral number.
 func idKey(raw []byte) (key string, allowed bool) {
-	v, err := jsonx.Parse(raw, jsonx.Bounds{})
-	if err != nil {
-		return "", false
+	var s string
+	switch {
+	case text(raw, &s):
+		return "s" + s, true
+	case len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'):
+		return decimal(string(raw))
 	}
-	switch v.Kind {
-	case jsonx.String:
-		return "s" + v.Str, true
-	case jsonx.Number:
-		return decimal(v.Num)
-	}
-	return "", false
+	return "", false // not looked into: a list can be as long as a line
 }
 
 // decimal writes a number in the one form that has no leading or trailing zeros: digits and a power of ten. It never computes the

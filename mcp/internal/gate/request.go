@@ -35,6 +35,7 @@ type Request struct {
 	cancel context.CancelCauseFunc
 	listen map[Change]bool // of a listen stream
 	uris   []string        // of a listen stream
+	turn   bool            // under g.mu: it is the one that makes a large answer
 
 	// note is held while a note about this request is written, and while the request is settled: none follows the decision.
 	note   sync.Mutex
@@ -69,6 +70,9 @@ func (g *Gate) admit(m message, size int) {
 	r.note.Unlock()
 	switch {
 	case e != nil:
+		g.mu.Lock()
+		r.undo()
+		g.mu.Unlock()
 		g.refused(m.id, end, e)
 	case busy:
 		g.backend.Busy(r)
@@ -82,11 +86,13 @@ func (g *Gate) admit(m message, size int) {
 func (g *Gate) enter(r *Request) (busy bool, e *Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	full := func(n int) bool { return len(g.all) >= n || len(g.all) > 0 && g.bytes+r.size > maxBytes }
+	full := func(times int) bool {
+		return len(g.all) >= times*maxCalls || len(g.all) > 0 && g.bytes+r.size > times*maxBytes
+	}
 	if r.Method == "tools/call" {
-		busy = full(maxCalls)
+		busy = full(1)
 	} else {
-		for full(2*maxCalls) && !g.closed && g.stopped.Err() == nil {
+		for full(2) && !g.closed && g.stopped.Err() == nil {
 			g.left.Wait()
 		}
 	}
@@ -128,6 +134,9 @@ func (g *Gate) leave(r *Request) {
 	g.mu.Lock()
 	delete(g.all, r)
 	g.bytes -= r.size
+	if r.turn {
+		g.turn = false
+	}
 	g.left.Broadcast()
 	g.mu.Unlock()
 	if r.listen == nil {
@@ -158,6 +167,28 @@ func (g *Gate) drop(which func(*Request) bool) {
 	}
 }
 
+// Turn waits until no other request that took a turn has an answer in memory: it has been written, or there is none. It reports false if the
+// request was cancelled before.
+func (r *Request) Turn() bool {
+	g := r.g
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.turn && r.live {
+		g.left.Wait()
+	}
+	if r.live {
+		g.turn, r.turn = true, true
+	}
+	return r.live
+}
+
+// undo takes a handshake back that was answered with an error. g.mu is held.
+func (r *Request) undo() {
+	if r.Method == "initialize" && !r.Modern {
+		r.g.version, r.g.caps = "", nil
+	}
+}
+
 // Context ends when the request is cancelled, answered, or the server is stopped.
 func (r *Request) Context() context.Context { return r.ctx }
 
@@ -179,8 +210,8 @@ func (r *Request) Answer(result json.RawMessage, e *Error) {
 	if live {
 		r.g.free(r)
 	}
-	if r.Method == "initialize" && !r.Modern && e != nil && !answered {
-		r.g.version, r.g.caps = "", nil
+	if e != nil && !answered {
+		r.undo()
 	}
 	r.g.mu.Unlock()
 	r.note.Unlock()
