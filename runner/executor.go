@@ -19,12 +19,15 @@ type Job struct {
 	Limits  confine.Limits
 	// Stdout and Stderr, when not nil, are given every byte of the program's streams in order, under the rules of [confine.Spec].
 	Stdout, Stderr io.Writer
+	// Begun says that the job is a part of work of which another part ran. It waits for its turn however many wait: nothing that was begun is
+	// left half done for want of room.
+	Begun bool
 }
 
 // Executor is where jobs run.
 type Executor interface {
 	// Execute runs a job to its end. What the program did is in the outcome and never an error. An error is a *[confine.Refusal], with
-	// CodeConfinementUnavailable when no program can run here and CodeQueueFull when none can right now; or it wraps the error of a ctx that
+	// CodeConfinementUnavailable when no program can run here and CodeQueueFull when no work can be begun right now; or it wraps the error of a ctx that
 	// was done before the program was started; or it is a fault. It must be safe for concurrent use.
 	Execute(ctx context.Context, j Job) (confine.Result, error)
 }
@@ -47,7 +50,7 @@ func NewLocal(c confine.Confiner, slots, depth int) *Local {
 
 // Execute implements [Executor].
 func (l *Local) Execute(ctx context.Context, j Job) (confine.Result, error) {
-	if err := l.take(ctx); err != nil {
+	if err := l.take(ctx, j.Begun); err != nil {
 		return confine.Result{}, err
 	}
 	defer l.give()
@@ -59,7 +62,7 @@ func (l *Local) Execute(ctx context.Context, j Job) (confine.Result, error) {
 }
 
 // take waits for a slot.
-func (l *Local) take(ctx context.Context) error {
+func (l *Local) take(ctx context.Context, begun bool) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait for a slot: %w", err)
 	}
@@ -69,7 +72,7 @@ func (l *Local) take(ctx context.Context) error {
 		l.mu.Unlock()
 		return nil
 	}
-	if len(l.waiting) >= l.depth {
+	if len(l.waiting) >= l.depth && !begun {
 		defer l.mu.Unlock()
 		return &confine.Refusal{Code: CodeQueueFull, Path: "$", Found: fmt.Sprintf("%d programs that wait for a slot", len(l.waiting)),
 			Required: fmt.Sprintf("fewer than %d", l.depth), Hint: "try again when one has ended"}

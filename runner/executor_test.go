@@ -77,6 +77,28 @@ func TestAFullQueueRefusesAndNamesItsDepth(t *testing.T) {
 	})
 }
 
+func TestWhatWasBegunWaitsHoweverManyDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		l := NewLocal(g, 1, 1)
+		begun := named("begun")
+		begun.Begun = true
+		for _, j := range []Job{named("runs"), named("waits"), begun} {
+			go l.Execute(t.Context(), j)
+			synctest.Wait()
+		}
+		_, err := l.Execute(t.Context(), named("new"))
+		refused(t, err, CodeQueueFull)
+		for _, want := range []string{"runs", "waits", "begun"} {
+			if got := <-g.started; got != want {
+				t.Errorf("%s started, want %s", got, want)
+			}
+			g.leave <- struct{}{}
+			synctest.Wait()
+		}
+	})
+}
+
 func TestAJobThatGivesUpWaitingLeavesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
@@ -112,12 +134,12 @@ func TestNoSlotIsLostWhenAJobGivesUpAsItIsServed(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			l := NewLocal(newGate(), 1, 100)
-			if err := l.take(t.Context()); err != nil {
+			if err := l.take(t.Context(), false); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			waited := make(chan error)
-			go func() { waited <- l.take(ctx) }()
+			go func() { waited <- l.take(ctx, false) }()
 			synctest.Wait()
 			cancel() // wakes the waiter, which then finds that it has been served
 			l.give()

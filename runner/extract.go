@@ -20,7 +20,7 @@ const readerWall = 5 * time.Second
 // parser that reads untrusted text is a program like any other. A text on which it crashes or does not end counts as one that it does not accept.
 // An error is one of [Executor].
 func Extract(ctx context.Context, x Executor, t Tier, body string) ([]string, error) {
-	answer, err := ask(ctx, x, t, extractSource, "body", confine.File{Name: "body.txt", Data: []byte(body)})
+	answer, err := ask(ctx, x, t, false, extractSource, "body", confine.File{Name: "body.txt", Data: []byte(body)})
 	if err != nil {
 		return nil, err
 	}
@@ -36,12 +36,12 @@ func Extract(ctx context.Context, x Executor, t Tier, body string) ([]string, er
 
 // ask runs a reader of ours over files in a cell. The reader answers with one JSON object of one member, whose value is returned; null
 // is the answer of a reader that crashed, was stopped or said anything else.
-func ask(ctx context.Context, x Executor, t Tier, reader []byte, member string, files ...confine.File) (jsonx.Value, error) {
+func ask(ctx context.Context, x Executor, t Tier, begun bool, reader []byte, member string, files ...confine.File) (jsonx.Value, error) {
 	const entry = "reader.py"
 	limits := t.Limits()
 	limits.Wall, limits.CPU, limits.Steps = readerWall, cpuFor(readerWall), 0
 	res, err := x.Execute(ctx, Job{Program: confine.Program{Files: append(files, confine.File{Name: entry, Data: reader}), Entry: entry},
-		Policy: t.Policy(), Limits: limits})
+		Policy: t.Policy(), Limits: limits, Begun: begun})
 	switch {
 	case err != nil:
 		return jsonx.Value{}, err

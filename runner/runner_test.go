@@ -280,6 +280,45 @@ func TestASubmissionWithTooManyProgramsRunsNone(t *testing.T) {
 	}
 }
 
+// Only the reading of the body begins a submission: what follows is never refused for want of room, when something has run already.
+func TestASubmissionThatWasBegunIsFinished(t *testing.T) {
+	var begun []bool
+	x := jobs(func(j Job) { begun = append(begun, j.Begun) })
+	s, err := runner(x, Options{Submissions: 1, WitnessRequired: true}).Submit(t.Context(), blocks("1", `# WITNESS: {"a": 5}`))
+	if err != nil || !s.OK || fmt.Sprint(begun) != "[false true true true]" { // the body, two programs, the witness
+		t.Errorf("%+v, %v; begun: %v", s, err, begun)
+	}
+}
+
+// jobs is an Executor that shows its jobs.
+type jobs func(Job)
+
+func (f jobs) Execute(ctx context.Context, j Job) (confine.Result, error) {
+	f(j)
+	return clean.Execute(ctx, j)
+}
+
+func TestAnOutcomeOfTooManyValuesIsRefusedUnread(t *testing.T) {
+	r := runner(clean, Options{Submissions: 2, WitnessRequired: true})
+	outcome := func(n int, body string) json.RawMessage {
+		return json.RawMessage(`{"kind": "RESULT", "interpretation": "[,{\",", "approach": "` + strings.Repeat(",", maxValues) + `", "body": ` + body +
+			`, "result_ir": {"witness": {"polarity": "positive", "data": {"a": [1` + strings.Repeat(",1", n-1) + `]}}}}`)
+	}
+	const others = 12 // values and brackets of the rest
+	_, err := r.Submit(t.Context(), outcome(maxValues, `"text"`))
+	if got := refused(t, err, CodeOutcomeInvalid); !strings.Contains(got.Found, "100000 values") {
+		t.Errorf("%v", got)
+	}
+	s, err := r.Submit(t.Context(), outcome(maxValues-others, `"text"`))
+	if err != nil || len(s.Errors) != 1 || s.Errors[0].Code != FindingWitnessNotPrinted {
+		t.Errorf("%+v, %v", s, err)
+	}
+	s, err = r.Submit(t.Context(), blocks(`# WITNESS: {"a": [1`+strings.Repeat(",1", maxValues)+`]}`))
+	if err != nil || len(s.Errors) != 1 || s.Errors[0].Code != FindingWitnessInvalid || !strings.Contains(s.Errors[0].Found, "more than 100000 values") {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 func TestASubmissionCountsWhateverTheVerdict(t *testing.T) {
 	r := runner(clean, Options{Submissions: DefaultSubmissions})
 	for _, outcome := range []string{`{}`, string(blocks("pass")), `{"kind": "BLOCKED_BY_HIGHER_PRIORITY", "interpretation": "", "approach": "", "body": "No."}`} {

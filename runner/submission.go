@@ -71,6 +71,10 @@ type attempt struct {
 // up one submission, whatever it is. An error is a *[confine.Refusal] ([CodeOutcomeInvalid], [CodeSubmissionsSpent], [CodeQueueFull]); it wraps the error
 // of a ctx that was done; or it is a fault.
 func (r *Runner) Submit(ctx context.Context, outcome json.RawMessage) (Submission, error) {
+	if tooMany(outcome) {
+		return Submission{}, &confine.Refusal{Code: CodeOutcomeInvalid, Path: "$.outcome", Found: fmt.Sprintf("more than %d values", maxValues),
+			Required: fmt.Sprintf("an object of at most %d values", maxValues)}
+	}
 	v, err := jsonx.Parse(outcome, jsonx.Bounds{})
 	if err != nil || v.Kind != jsonx.Object {
 		what := found(v)
@@ -137,7 +141,7 @@ func (r *Runner) attempt(ctx context.Context, body string, facts *Facts) ([]atte
 	for i, source := range programs {
 		tap := &witnessTap{}
 		job := r.job(source)
-		job.Stdout = tap
+		job.Stdout, job.Begun = tap, true // the body was read
 		res, err := r.x.Execute(ctx, job)
 		if why := unavailability(err); why != nil {
 			return attempts, &Finding{Path: "outcome.body", Found: fmt.Sprintf("block %d was not run: %s", i+1, why.Found), Required: sandboxRequired,
@@ -202,8 +206,11 @@ func (r *Runner) certify(ctx context.Context, attempts []attempt, facts *Facts) 
 	}
 	if garbled != nil {
 		what := quote(garbled.line.text, maxFound)
-		if garbled.line.long {
+		switch {
+		case garbled.line.long:
 			what = fmt.Sprintf("a line of more than %d bytes", WitnessLineBytes)
+		case tooMany([]byte(garbled.line.text)):
+			what = fmt.Sprintf("a line of more than %d values", maxValues)
 		}
 		return []Finding{{Path: "outcome.body", Found: what, Required: "one JSON object behind " + witnessPrefix, Code: FindingWitnessInvalid, Block: garbled.block}}, nil
 	}

@@ -29,3 +29,24 @@ func cut(s string, n int) string {
 
 // quote makes data of others into a quoted text of at most n characters.
 func quote(s string, n int) string { return cut(strconv.Quote(cut(s, n)), n) }
+
+// maxValues bounds what an outcome or a witness is made of. A value takes 300 bytes while it is read, so that a list of ones as long as a line can be
+// would take a gigabyte. A matrix of 300 by 300 fits.
+const maxValues = 100_000
+
+// tooMany reports whether a JSON text has more than maxValues values. Each but the first of a list or object stands behind a comma, and that one
+// behind a bracket; what is in strings does not count.
+func tooMany(text []byte) bool {
+	n, inside := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inside = !inside
+		case inside && c == '\\':
+			i++
+		case !inside && (c == ',' || c == '[' || c == '{'):
+			n++
+		}
+	}
+	return n > maxValues
+}

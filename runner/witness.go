@@ -66,9 +66,10 @@ func (t *witnessTap) line() *witnessLine {
 	return t.last
 }
 
-// read gives the witness of a line, or reports that the line has none: its payload is no JSON object, or a damaged one.
+// read gives the witness of a line, or reports that the line has none: its payload is no JSON object, or a damaged one, or
+// has too many values.
 func (w witnessLine) read() (printed, bool) {
-	if w.long {
+	if w.long || tooMany([]byte(w.text)) {
 		return printed{}, false
 	}
 	v, err := jsonx.Parse([]byte(w.payload()), jsonx.Bounds{})
