@@ -41,7 +41,7 @@ def run(argv, python, cwd, timeout, env):
             os.killpg(process.pid, signal.SIGKILL)  # whatever it left behind, too
         except ProcessLookupError:
             pass
-    return {"exit_code": process.returncode, "stdout": digests[0].hexdigest(), "stderr": digests[1].hexdigest()}
+    return {"exit_code": process.returncode, "stdout_digest": "sha256:" + digests[0].hexdigest(), "stderr_digest": "sha256:" + digests[1].hexdigest()}
 
 
 for command in commands:

@@ -5,6 +5,7 @@ import (
 	"unicode"
 
 	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/provenance"
 )
 
 // The implementations of the two signals that read a finding.
@@ -14,23 +15,22 @@ const (
 )
 
 // Finding makes the document of a finding out of what a candidate left as its result, whatever that is: specification §9.2. The zero value stands for
-// no result, and so does a result with a number that no double holds, since no document can carry it. So every scored episode has a finding.
+// no result, and so does a result that no document can carry. So every scored episode has a finding.
 func Finding(result jsonx.Value) jsonx.Value {
 	finding, _ := result.Get("finding")
 	statement, ok := finding.Get("summary")
 	if !ok {
-		statement = str("")
+		statement = provenance.String("")
 	}
 	citations, _ := finding.Get("citations")
 	if citations.Kind != jsonx.Array {
-		citations = array()
+		citations = provenance.Array()
 	}
-	doc := object("finding_version", str("residency.finding.v1"), "claims", array(object("statement", statement, "citations", citations)))
-	name, ok := id("finding", doc)
-	if !ok {
+	doc, _, err := provenance.Finding.Seal(provenance.Object(provenance.Member("finding_version", provenance.String("residency.finding.v1")),
+		provenance.Member("claims", provenance.Array(provenance.Object(provenance.Member("statement", statement), provenance.Member("citations", citations))))))
+	if err != nil {
 		return Finding(jsonx.Value{})
 	}
-	doc.Members = append(doc.Members, jsonx.Member{Name: "finding_id", Value: str(name)})
 	return doc
 }
 
@@ -39,9 +39,9 @@ var noFinding = Signal{Fail, reason("no finding")}
 // verdict is a signal that has nothing to add to yes or no.
 func verdict(ok bool) Signal {
 	if ok {
-		return Signal{Pass, object()}
+		return Signal{Pass, provenance.Object()}
 	}
-	return Signal{Fail, object()}
+	return Signal{Fail, provenance.Object()}
 }
 
 // citations checks that every citation quotes the sealed content exactly: specification §9.4.
@@ -51,8 +51,8 @@ func citations(finding *jsonx.Value, content Tree) Signal {
 	}
 	quotes := quoter{content, map[string][]int{}}
 	return verdict(everyCitation(*finding, func(c jsonx.Value) bool {
-		path, okPath := text(c, "path")
-		quote, okQuote := text(c, "quote")
+		path, okPath := provenance.Text(c, "path")
+		quote, okQuote := provenance.Text(c, "quote")
 		start, end, okLines := lineRange(c)
 		return okPath && okQuote && okLines && quotes.has(path, start, end, quote)
 	}))
@@ -64,14 +64,14 @@ func completeness(finding *jsonx.Value) Signal {
 		return noFinding
 	}
 	ok := everyCitation(*finding, func(c jsonx.Value) bool {
-		path, _ := text(c, "path")
-		_, okQuote := text(c, "quote")
+		path, _ := provenance.Text(c, "path")
+		_, okQuote := provenance.Text(c, "quote")
 		_, _, okLines := lineRange(c)
 		return path != "" && okQuote && okLines
 	})
 	claims, _ := finding.Get("claims")
 	for _, claim := range claims.Elems {
-		statement, _ := text(claim, "statement")
+		statement, _ := provenance.Text(claim, "statement")
 		ok = ok && !blank(statement)
 	}
 	return verdict(ok)

@@ -2,12 +2,11 @@ package verify
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"slices"
 
 	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/provenance"
 	"pdlt.dev/pdlt/runner"
 )
 
@@ -34,8 +33,7 @@ func (Pin) Version() string { return "pdlt.byte-pin-impl.v1" }
 
 // Lower implements [Lowerer]. It knows every source.
 func (Pin) Lower(source string) (string, error) {
-	sum := sha256.Sum256([]byte(source))
-	return "sem-" + hex.EncodeToString(sum[:]), nil
+	return provenance.World.Prefix() + "-" + provenance.Hex([]byte(source)), nil
 }
 
 // Lowered is a row of a [Table]: what an engine said about a source.
@@ -79,8 +77,8 @@ func bindings(policy jsonx.Value) []binding {
 	var list []binding
 	for _, m := range labels.Members {
 		b := binding{label: m.Name}
-		path, okPath := text(m.Value, "path")
-		before, okBefore := text(m.Value, "before_id")
+		path, okPath := provenance.Text(m.Value, "path")
+		before, okBefore := provenance.Text(m.Value, "before_id")
 		clean, safe := safePath(path)
 		switch {
 		case !okPath || !okBefore:
@@ -101,11 +99,11 @@ func identity(policy jsonx.Value, patched Tree, l Lowerer) (Signal, error) {
 	list := bindings(policy)
 	switch {
 	case len(list) == 0:
-		return Signal{NotApplicable, object()}, nil
+		return Signal{NotApplicable, provenance.Object()}, nil
 	case patched == nil:
 		return Signal{Error, reason("no patched tree to re-lower")}, nil
 	}
-	bound, moved := object(), array()
+	bound, moved := provenance.Object(), provenance.Array()
 	for _, b := range list {
 		f, exists := patched[b.path]
 		switch {
@@ -123,15 +121,15 @@ func identity(policy jsonx.Value, patched Tree, l Lowerer) (Signal, error) {
 			return Signal{}, err
 		}
 		if after != b.before {
-			moved.Elems = append(moved.Elems, str(b.label))
+			moved.Elems = append(moved.Elems, provenance.String(b.label))
 		}
 		bound.Members = append(bound.Members, jsonx.Member{Name: b.label,
-			Value: object("path", str(b.path), "before_id", str(b.before), "after_id", str(after))})
+			Value: provenance.Object(provenance.Member("path", provenance.String(b.path)), provenance.Member("before_id", provenance.String(b.before)), provenance.Member("after_id", provenance.String(after)))})
 	}
 	if len(moved.Elems) > 0 {
-		return Signal{Fail, object("moved", moved, "bindings", bound)}, nil
+		return Signal{Fail, provenance.Object(provenance.Member("moved", moved), provenance.Member("bindings", bound))}, nil
 	}
-	return Signal{Pass, object("bindings", bound)}, nil
+	return Signal{Pass, provenance.Object(provenance.Member("bindings", bound))}, nil
 }
 
 // knows reports whether a Lowerer has an answer for every bound source that there is.

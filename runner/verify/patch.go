@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/provenance"
 )
 
 // The implementations of the patch signal.
@@ -18,18 +19,16 @@ const (
 	strictPatchVersion  = "pdlt.patch-strict-impl.v1"
 )
 
-// Patch makes the document of a patch: specification §5.10. A text of nothing but white space is none, and the answer false.
+// Patch makes the document of a patch: specification §5.10. A text of nothing but white space is none, and the answer false; so is one that no document
+// can carry.
 func Patch(diff string) (jsonx.Value, bool) {
 	if blank(diff) {
 		return jsonx.Value{}, false
 	}
-	const version = "residency.patch.v1"
-	name, _ := id("patch", object("patch_version", str(version), "diff", str(lineEnds.Replace(diff)))) // texts always have one
-	return object("patch_version", str(version), "diff", str(diff), "patch_id", str(name)), true
+	doc, _, err := provenance.Patch.Seal(provenance.Object(provenance.Member("patch_version", provenance.String("residency.patch.v1")),
+		provenance.Member("diff", provenance.String(diff))))
+	return doc, err == nil
 }
-
-// lineEnds brings a text into LF form, in which it is hashed: specification §3.3.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // Apply gives the tree that a strict unified diff makes of another: specification §9.5. There is no fuzz and no search: a line that is not where the
 // diff says is a *Refusal with [CodePatchRefused], whose path names the line of the diff. A diff without a section changes nothing.

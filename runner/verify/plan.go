@@ -7,6 +7,7 @@ import (
 
 	"pdlt.dev/pdlt/confine"
 	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/provenance"
 	"pdlt.dev/pdlt/runner"
 )
 
@@ -264,7 +265,7 @@ func (p Plan) Run(ctx context.Context, in Inputs) (Result, error) {
 		if err := ctx.Err(); err != nil {
 			return Result{}, fmt.Errorf("verify: %w", err)
 		}
-		s := Signal{NotApplicable, object()}
+		s := Signal{NotApplicable, provenance.Object()}
 		if st.judge != nil {
 			var err error
 			if s, err = st.judge(ctx, v); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/provenance"
 )
 
 // The words of a verdict.
@@ -68,8 +69,8 @@ func parseReward(v jsonx.Value) (spec, error) {
 	for i, c := range list.Elems {
 		path := "$.reward.caps[" + strconv.Itoa(i) + "]"
 		when, _ := c.Get("when")
-		signal, okSignal := text(when, "signal")
-		state, okState := text(when, "state")
+		signal, okSignal := provenance.Text(when, "signal")
+		state, okState := provenance.Text(when, "state")
 		if !okSignal || !okState {
 			return s, refuse(CodeRewardInvalid, path+".when", when.Kind.String(), "a signal and a state")
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/provenance"
 )
 
 // State is the answer of a signal; a closed set.
@@ -31,7 +32,7 @@ const EvidenceVersion = "traaviis.verifier-evidence.v1"
 
 // Evidence is the document that states a signal: specification §5.13.
 func (s Signal) Evidence(id string) jsonx.Value {
-	return object("evidence_version", str(EvidenceVersion), "signal", str(id), "state", str(string(s.State)), "detail", s.Detail)
+	return provenance.Object(provenance.Member("evidence_version", provenance.String(EvidenceVersion)), provenance.Member("signal", provenance.String(id)), provenance.Member("state", provenance.String(string(s.State))), provenance.Member("detail", s.Detail))
 }
 
 // Wired says which contract a signal is scored under, and which implementation answers it. Either is "" when there is none.
@@ -56,30 +57,9 @@ var unscored = []string{"native", "oracle"}
 
 func isUnscored(id string) bool { return slices.Contains(unscored, id) }
 
-func str(s string) jsonx.Value { return jsonx.Value{Kind: jsonx.String, Str: s} }
-
-func array(elems ...jsonx.Value) jsonx.Value {
-	return jsonx.Value{Kind: jsonx.Array, Elems: append([]jsonx.Value{}, elems...)}
-}
-
-// object makes an object of names and values in turn.
-func object(pairs ...any) jsonx.Value {
-	v := jsonx.Value{Kind: jsonx.Object, Members: []jsonx.Member{}}
-	for i := 0; i < len(pairs); i += 2 {
-		v.Members = append(v.Members, jsonx.Member{Name: pairs[i].(string), Value: pairs[i+1].(jsonx.Value)})
-	}
-	return v
-}
-
 // reason is the detail that says why in one sentence.
-func reason(text string, more ...any) jsonx.Value {
-	return object(append([]any{"reason", str(text)}, more...)...)
-}
-
-// text gives a string member, and whether there is one.
-func text(v jsonx.Value, name string) (string, bool) {
-	m, ok := v.Get(name)
-	return m.Str, ok && m.Kind == jsonx.String
+func reason(text string, more ...jsonx.Member) jsonx.Value {
+	return provenance.Object(append([]jsonx.Member{provenance.Member("reason", provenance.String(text))}, more...)...)
 }
 
 // given gives a member that is there and not null.

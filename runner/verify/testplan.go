@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/provenance"
 )
 
 // TestsContract is the contract under which a test plan says that it runs confined. A task that names it, or leaves the runner profile out, is told the
@@ -54,12 +55,12 @@ type testCommand struct {
 
 // parseTestPlan reads a test plan, or says in words what is wrong with it.
 func parseTestPlan(v jsonx.Value) (testPlan, string) {
-	version, _ := text(v, "test_plan_version")
-	p := testPlan{policy: object(), env: map[string]string{}}
+	version, _ := provenance.Text(v, "test_plan_version")
+	p := testPlan{policy: provenance.Object(), env: map[string]string{}}
 	form2 := version == testPlanForm2
 	if form2 {
 		var ok bool
-		if p.profile, ok = text(v, "toolchain_profile"); !ok {
+		if p.profile, ok = provenance.Text(v, "toolchain_profile"); !ok {
 			return p, "toolchain_profile is not a string"
 		}
 	}
@@ -106,19 +107,19 @@ func parseArgvCommand(v jsonx.Value) (testCommand, string) {
 		return testCommand{}, "argv is not a non-empty array of strings"
 	}
 	c := testCommand{argv: argv, python: slices.Contains(pythons, argv[0]), baseline: []jsonx.Value{zero}, patched: []jsonx.Value{zero}}
-	reduced := array()
+	reduced := provenance.Array()
 	for _, token := range argv {
 		if strings.HasPrefix(token, "/") {
 			token = token[strings.LastIndexByte(token, '/')+1:] // where it lies is the host's affair
 		}
-		reduced.Elems = append(reduced.Elems, str(token))
+		reduced.Elems = append(reduced.Elems, provenance.String(token))
 	}
-	return finishCommand(c, v, "argv", reduced)
+	return finishCommand(c, v, provenance.Member("argv", reduced))
 }
 
 // parseToolCommand reads a command of form 2.
 func parseToolCommand(v jsonx.Value) (testCommand, string) {
-	tool, _ := text(v, "tool")
+	tool, _ := provenance.Text(v, "tool")
 	if tool == "" {
 		return testCommand{}, "tool is not a non-empty string"
 	}
@@ -137,11 +138,7 @@ func parseToolCommand(v jsonx.Value) (testCommand, string) {
 		}
 		*phase.codes = codes
 	}
-	given := array()
-	for _, a := range args {
-		given.Elems = append(given.Elems, str(a))
-	}
-	return finishCommand(c, v, "tool", str(tool), "args", given)
+	return finishCommand(c, v, provenance.Member("tool", provenance.String(tool)), provenance.Member("args", provenance.Strings(args)))
 }
 
 var zero = jsonx.Value{Kind: jsonx.Number, Num: "0"}
@@ -168,7 +165,7 @@ func exitCodes(v jsonx.Value, phase string) ([]jsonx.Value, bool) {
 }
 
 // finishCommand reads what both forms have, and names the command by content: specification §9.6.
-func finishCommand(c testCommand, v jsonx.Value, identity ...any) (testCommand, string) {
+func finishCommand(c testCommand, v jsonx.Value, identity ...jsonx.Member) (testCommand, string) {
 	cwd := "."
 	if m, ok := given(v, "cwd"); ok {
 		if m.Kind != jsonx.String {
@@ -186,7 +183,11 @@ func finishCommand(c testCommand, v jsonx.Value, identity ...any) (testCommand, 
 		}
 		c.timeout = &seconds
 	}
-	c.id, _ = id("cmd", object(append(identity, "cwd", str(cwd))...)) // texts always have one
+	id, err := provenance.Command.ID(provenance.Object(append(identity, provenance.Member("cwd", provenance.String(cwd)))...))
+	if err != nil {
+		return c, "no identity: " + err.Error() // it is larger than any document
+	}
+	c.id = id
 	return c, ""
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"pdlt.dev/pdlt/confine"
 	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/provenance"
 	"pdlt.dev/pdlt/runner"
 )
 
@@ -39,13 +40,13 @@ var cellPolicy = confine.Policy{Name: "a test plan", NativeCode: true, Processes
 type phase struct {
 	records jsonx.Value // for the evidence
 	ran     bool        // every command ended by itself
-	met     bool        // and as was expected
+	met     bool        // and, if it did, as was expected
 }
 
 // tests runs a test plan over the sealed content and over the patched tree: specification §9.6. patched is nil when there is none.
 func (r Registry) tests(ctx context.Context, rules rules, plan jsonx.Value, content, patched Tree) (Signal, error) {
 	if plan.Kind != jsonx.Object {
-		return Signal{NotApplicable, object()}, nil
+		return Signal{NotApplicable, provenance.Object()}, nil
 	}
 	p, problem := parseTestPlan(plan)
 	if problem != "" {
@@ -62,27 +63,27 @@ func (r Registry) tests(ctx context.Context, rules rules, plan jsonx.Value, cont
 	case err != nil:
 		return Signal{}, fmt.Errorf("run the tests over the subject: %w", err)
 	case !before.ran:
-		return Signal{Error, reason("baseline run failed", "baseline", before.records)}, nil
+		return Signal{Error, reason("baseline run failed", provenance.Member("baseline", before.records))}, nil
 	case !before.met:
-		return Signal{Error, reason("baseline did not meet its declared expectation", "baseline", before.records)}, nil
+		return Signal{Error, reason("baseline did not meet its declared expectation", provenance.Member("baseline", before.records))}, nil
 	case patched == nil:
-		return Signal{Fail, reason("no patched tree", "baseline", before.records)}, nil
+		return Signal{Fail, reason("no patched tree", provenance.Member("baseline", before.records))}, nil
 	}
 	after, err := r.runCommands(ctx, p, patched, func(c testCommand) []jsonx.Value { return c.patched })
 	switch {
 	case err != nil:
 		return Signal{}, fmt.Errorf("run the tests over the patched tree: %w", err)
 	case !after.ran:
-		return Signal{Error, reason("patched run failed", "baseline", before.records, "patched", after.records)}, nil
+		return Signal{Error, reason("patched run failed", provenance.Member("baseline", before.records), provenance.Member("patched", after.records))}, nil
 	case !after.met:
-		return Signal{Fail, reason("patched did not meet its declared expectation", "baseline", before.records, "patched", after.records)}, nil
+		return Signal{Fail, reason("patched did not meet its declared expectation", provenance.Member("baseline", before.records), provenance.Member("patched", after.records))}, nil
 	}
-	return Signal{Pass, object("baseline", before.records, "patched", after.records)}, nil
+	return Signal{Pass, provenance.Object(provenance.Member("baseline", before.records), provenance.Member("patched", after.records))}, nil
 }
 
 // runCommands runs all commands of a plan in one cell, over one copy of a tree: what one of them writes, the next one finds.
 func (r Registry) runCommands(ctx context.Context, p testPlan, t Tree, expected func(testCommand) []jsonx.Value) (phase, error) {
-	done := phase{records: array(), ran: true, met: true}
+	done := phase{records: provenance.Array(), ran: true, met: true}
 	job, err := r.job(p, t)
 	if err != nil {
 		return done, err
@@ -109,23 +110,26 @@ func (r Registry) runCommands(ctx context.Context, p testPlan, t Tree, expected 
 			record, _ = jsonx.Parse([]byte(printed[i]), jsonx.Bounds{})
 		}
 		exit, completed := record.Get("exit_code")
+		stdout, _ := record.Get("stdout_digest")
+		stderr, _ := record.Get("stderr_digest")
+		entry := provenance.Object(provenance.Member("command_id", provenance.String(c.id)), provenance.Member("exit_code", exit),
+			provenance.Member("expected_exit_codes", provenance.Array(codes...)),
+			provenance.Member("stdout_digest", stdout), provenance.Member("stderr_digest", stderr))
 		if !completed {
-			problem, ok := text(record, "error")
+			problem, ok := provenance.Text(record, "error")
 			switch {
 			case c.cwd == nil:
 				problem = "unsafe_cwd"
 			case !ok:
 				problem = interrupted(stopped)
 			}
-			done.records.Elems = append(done.records.Elems, object("command_id", str(c.id), "exit_code", jsonx.Value{}, "expected_exit_codes", array(codes...),
-				"stdout_digest", jsonx.Value{}, "stderr_digest", jsonx.Value{}, "error", str(problem)))
-			done.ran, done.met = false, false
+			entry.Members = append(entry.Members, provenance.Member("error", provenance.String(problem)))
+			done.ran = false
+		}
+		done.records.Elems = append(done.records.Elems, entry)
+		if !completed {
 			break
 		}
-		stdout, _ := text(record, "stdout")
-		stderr, _ := text(record, "stderr")
-		done.records.Elems = append(done.records.Elems, object("command_id", str(c.id), "exit_code", exit, "expected_exit_codes", array(codes...),
-			"stdout_digest", str("sha256:"+stdout), "stderr_digest", str("sha256:"+stderr)))
 		done.met = done.met && slices.ContainsFunc(codes, func(v jsonx.Value) bool { return v.Num == exit.Num || v.Num == "-0" && exit.Num == "0" })
 	}
 	return done, nil
@@ -184,16 +188,16 @@ func (r Registry) job(p testPlan, t Tree) (runner.Job, error) {
 
 // Toolchain describes the tools of a task's test plan for the execution facts: specification §5.14. What cannot be resolved is described as nothing.
 func (r Registry) Toolchain(task jsonx.Value) jsonx.Value {
-	profile, resolved := jsonx.Value{}, object()
+	profile, resolved := jsonx.Value{}, provenance.Object()
 	plan, _ := task.Get("test_plan")
 	if p, problem := parseTestPlan(plan); problem == "" && p.profile != "" && p.unresolved(r.Python) == "" {
-		profile = str(p.profile)
+		profile = provenance.String(p.profile)
 		for _, c := range p.commands {
 			if _, ok := resolved.Get(c.argv[0]); !ok {
 				resolved.Members = append(resolved.Members, jsonx.Member{Name: c.argv[0],
-					Value: object("version", str(r.Python.Version), "executable_digest", str(r.Python.Digest))})
+					Value: provenance.Object(provenance.Member("version", provenance.String(r.Python.Version)), provenance.Member("executable_digest", provenance.String(r.Python.Digest)))})
 			}
 		}
 	}
-	return object("profile", profile, "resolved", resolved)
+	return provenance.Object(provenance.Member("profile", profile), provenance.Member("resolved", resolved))
 }

@@ -184,7 +184,7 @@ func TestWhatCannotBeCompletedEndsThePhase(t *testing.T) {
 // Whatever a command does to what runs it, it cannot make its own record: it can end the phase, and that is an error.
 func TestACommandCannotWriteItsRecord(t *testing.T) {
 	forge := `import json, os
-line = json.dumps({"exit_code": 0, "stdout": "0" * 64, "stderr": "0" * 64}).encode() + b"\n"
+line = json.dumps({"exit_code": 0, "stdout_digest": "sha256:0", "stderr_digest": "sha256:0"}).encode() + b"\n"
 for name in os.listdir("/proc"):
     if name.isdigit():
         for fd in "0123456789":
@@ -201,7 +201,8 @@ os._exit(7)`
 	}
 }
 
-// Native code is on in these cells, and so the kernel's own ways into another process are tried too.
+// Native code is on in these cells, and so the kernel's own ways into another process are tried too. Outside a cell the same command prints 8 8, 0, a
+// descriptor and mem.
 func TestACommandCannotReachIntoWhatRunsIt(t *testing.T) {
 	reach := `import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)

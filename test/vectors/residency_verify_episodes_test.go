@@ -1,10 +1,8 @@
 package vectors
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -16,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/provenance"
 	"pdlt.dev/pdlt/runner"
 	"pdlt.dev/pdlt/runner/verify"
 )
@@ -297,7 +296,7 @@ func TestResidencyEpisodesReplay(t *testing.T) {
 						continue
 					}
 					sealed := parse(t, sharedFile(t, "episodes", dir, "evidence", "verifiers", id+".json"))
-					diff := cmp.Diff(untyped(sealed), untyped(res.Signals[id].Evidence(id)))
+					diff := cmp.Diff(canonical(t, sealed), canonical(t, res.Signals[id].Evidence(id)))
 					if (diff == "") != *signal.Evidence {
 						t.Errorf("%s: evidence agrees: %t, want %t: -sealed +got\n%s", id, diff == "", *signal.Evidence, diff)
 					}
@@ -376,7 +375,9 @@ func TestResidencySubmissionsScore(t *testing.T) {
 			}
 			digests := map[string]string{}
 			for id, s := range res.Signals {
-				digests[id] = evidenceDigest(t, s, id)
+				if digests[id], err = provenance.DigestOf(s.Evidence(id)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			for id, pinned := range receipt.Evidence {
 				if pinned.Format != verify.EvidenceVersion || pinned.Digest != digests[id] {
@@ -424,37 +425,12 @@ func TestResidencyReportsStateTheRegistry(t *testing.T) {
 	}
 }
 
-// evidenceDigest hashes evidence with the standard library, which writes the canonical text of what is neither HTML nor a double.
-func evidenceDigest(t *testing.T, s verify.Signal, id string) string {
+// canonical writes a value as it is hashed.
+func canonical(t *testing.T, v jsonx.Value) string {
 	t.Helper()
-	text, err := json.Marshal(untyped(s.Evidence(id)))
+	text, err := provenance.Canonical.Encode(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(text))
-}
-
-// untyped makes a value into one that encoding/json sorts.
-func untyped(v jsonx.Value) any {
-	switch v.Kind {
-	case jsonx.Bool:
-		return v.Bool
-	case jsonx.Number:
-		return json.Number(v.Num)
-	case jsonx.String:
-		return v.Str
-	case jsonx.Array:
-		list := []any{}
-		for _, e := range v.Elems {
-			list = append(list, untyped(e))
-		}
-		return list
-	case jsonx.Object:
-		members := map[string]any{}
-		for _, m := range v.Members {
-			members[m.Name] = untyped(m.Value)
-		}
-		return members
-	}
-	return nil
+	return string(text)
 }
