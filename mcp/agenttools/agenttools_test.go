@@ -4,8 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,10 +20,11 @@ import (
 
 // schema is the part of a JSON Schema that the published ones use.
 type schema struct {
-	Type                 any               `json:"type"`
+	Type                 string            `json:"type"`
 	Properties           map[string]schema `json:"properties"`
 	Required             []string          `json:"required"`
 	Items                *schema           `json:"items"`
+	AnyOf                []schema          `json:"anyOf"`
 	AdditionalProperties *bool             `json:"additionalProperties"`
 }
 
@@ -33,6 +39,7 @@ func parse(t *testing.T, text string) (s schema) {
 // same holds a Go type against the schema that describes it: the same members, each of a type that fits, and no others.
 func same(t *testing.T, path string, typ reflect.Type, s schema) {
 	t.Helper()
+	nullable := typ.Kind() == reflect.Pointer && typ.Elem().Kind() != reflect.Struct
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
@@ -71,8 +78,12 @@ func same(t *testing.T, path string, typ reflect.Type, s schema) {
 	default:
 		kinds := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer", reflect.Uint64: "integer",
 			reflect.Float64: "number", reflect.Struct: "object"}
-		if want := kinds[typ.Kind()]; !strings.Contains(fmt.Sprint(s.Type), want) {
-			t.Errorf("%s: %v in Go, %v in the schema", path, typ, s.Type)
+		types := []string{s.Type}
+		for _, either := range s.AnyOf {
+			types = append(types, either.Type)
+		}
+		if want := kinds[typ.Kind()]; !slices.Contains(types, want) || slices.Contains(types, "null") != nullable {
+			t.Errorf("%s: %v in Go, null %t; %v in the schema", path, typ, nullable, types)
 		}
 	}
 }
@@ -109,11 +120,51 @@ func TestARunsOutputStandsByItself(t *testing.T) {
 	}
 }
 
-func TestARefusalSaysWhatToDoNext(t *testing.T) {
-	for _, code := range []string{runner.CodeWorkBudgetSpent, runner.CodeSubmissionsSpent, runner.CodeCodeTooLong, runner.CodeQueueFull, runner.CodeConfinementUnavailable} {
-		if next[code] == "" {
-			t.Errorf("%s leads nowhere", code)
+// Style: no code lacks a row that says which channel it takes, and no row is for a code that is gone.
+func TestEveryRefusalCodeHasARow(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "runner", "errors.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Code") {
+			code, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			codes[code] = true
 		}
+		return true
+	})
+	if len(codes) == 0 {
+		t.Fatal("found no code")
+	}
+	for code := range codes {
+		if _, ok := rows[code]; !ok {
+			t.Errorf("%s: found no row; required: one that says which channel it takes", code)
+		}
+	}
+	for code := range rows {
+		if !codes[code] {
+			t.Errorf("%s has a row, and there is no such code", code)
+		}
+	}
+}
+
+func TestARefusalSaysWhatToDoNext(t *testing.T) {
+	for code, row := range rows {
+		if (row.channel == toModel) != (row.next != "") {
+			t.Errorf("%s leads nowhere, or a fault leads somewhere: %+v", code, row)
+		}
+		want := &runner.Refusal{Code: code}
+		res, err := refused(want)
+		if row.channel == toModel && (err != nil || !res.IsError || !strings.Contains(*res.Content[0].Text, row.next)) || row.channel == toOperator && !errors.Is(err, want) {
+			t.Errorf("%s: %+v, %v", code, res, err)
+		}
+	}
+	if _, err := refused(&runner.Refusal{Code: "CONFINE_PROGRAM_INVALID"}); err == nil {
+		t.Error("a refusal that no row is for was given to the model")
 	}
 	res, err := refused(fmt.Errorf("run: %w", &runner.Refusal{Code: runner.CodeWorkBudgetSpent, Path: "$", Found: "6 of 6 used", Required: "one left"}))
 	if err != nil || !res.IsError || !strings.Contains(*res.Content[0].Text, "nothing ran") || !strings.Contains(*res.Content[0].Text, "6 of 6 used") {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"pdlt.dev/pdlt/mcp"
@@ -66,36 +65,6 @@ func grouped(n uint64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// next is the step that a refusal leads to, where the refusal itself has none.
-var next = map[string]string{
-	runner.CodeWorkBudgetSpent:        "Nothing more can be run with this server. Work with what you have, or ask whoever operates the server to start it anew.",
-	runner.CodeSubmissionsSpent:       "Nothing more can be submitted to this server. Give your deliverable to the user as it is.",
-	runner.CodeCodeTooLong:            "Make the program shorter, or compute its data instead of writing it down.",
-	runner.CodeQueueFull:              "Wait until earlier calls are answered and call again.",
-	runner.CodeConfinementUnavailable: "Do not try again. Tell the user that `pdlt doctor` on the server's machine says what is missing and how to mend it.",
-}
-
-// refused gives the answer to a call that the caller can act on. Any other error is not its to give.
-func refused(err error) (mcp.ToolResult, error) {
-	var r *runner.Refusal
-	if !errors.As(err, &r) {
-		return mcp.ToolResult{}, err
-	}
-	hint := r.Hint
-	if hint == "" {
-		hint = next[r.Code]
-	}
-	text := "Refused; nothing ran. " + r.Path + ": found " + r.Found + "; required: " + r.Required + "."
-	if r.Code == runner.CodeConfinementUnavailable {
-		text = "Code execution is unavailable: " + strings.TrimSuffix(r.Found, ".") + "."
-	}
-	if hint != "" {
-		text += " " + hint
-	}
-	return mcp.ToolResult{IsError: true, Content: []mcp.Content{mcp.Text(text)},
-		Structured: encode(map[string]any{"refusal": map[string]string{"code": r.Code, "path": r.Path, "found": r.Found, "required": r.Required, "hint": hint}})}, nil
 }
 
 // resources serves closed sessions.
