@@ -6,7 +6,7 @@ export CONFINE_REQUIRE
 STATIC := -s -w -linkmode external -extldflags -static
 PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-RACE := ./confine/native ./internal/... ./runner/...
+RACE := ./confine/native ./internal/... ./runner/... ./mcp/... ./provenance/...
 FUZZTIME := 20s
 .PHONY: help deps build pack demo check cross lint test race fuzz e2e confine conformance load bench dist clean
 

@@ -52,7 +52,7 @@ func (c *serveCommand) run(a *app) int {
 	if err != nil {
 		return a.failed(fmt.Errorf("keep standard output: %w", err), false)
 	}
-	log, err := c.openLog()
+	log, err := c.openLog(out)
 	if err != nil {
 		a.say(err.Error())
 		return exitLog
@@ -125,11 +125,22 @@ func (c *serveCommand) settings() (s runner.Options, start confine.StartMode, re
 	return s, start, required, nil
 }
 
-func (c *serveCommand) openLog() (*provenance.Log, error) {
+// openLog opens the call log, which must not be where the messages go: each would be written over the other.
+func (c *serveCommand) openLog(out io.Writer) (log *provenance.Log, err error) {
 	if c.Log == "" {
-		return provenance.CreateLog(c.Sessions)
+		log, err = provenance.CreateLog(c.Sessions)
+	} else {
+		log, err = provenance.OpenLog(c.Log)
 	}
-	return provenance.OpenLog(c.Log)
+	if f, ok := out.(*os.File); ok && err == nil {
+		messages, err1 := f.Stat()
+		records, err2 := os.Stat(log.Path())
+		if err1 == nil && err2 == nil && os.SameFile(messages, records) {
+			err = fmt.Errorf("open call log: found standard output at %s; required: a file of its own", log.Path())
+			_ = log.Close()
+		}
+	}
+	return log, err
 }
 
 // executor opens the confinement. Where the machine has none, the server serves what it has recorded, and every tool says why nothing runs; an
