@@ -128,7 +128,7 @@ func (d *dispatcher) connect(revisions []string) (*session, error) {
 			}
 			return d.guarded(r.Context(), func() (sdk.Result, error) {
 				if m.large && !r.Turn() {
-					return nil, context.Cause(r.Context())
+					return nil, gate.Errorf(CodeInternal, "the request was cancelled") // which nobody is told
 				}
 				return m.handle(d, r)
 			})

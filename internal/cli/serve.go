@@ -61,15 +61,16 @@ func (c *serveCommand) run(a *app) int {
 	ctx, cancel, done := a.work()
 	defer done()
 
-	executor, interpreter, closeConfiner, err := c.executor(a, start, required)
+	x, err := c.executor(a, start, required)
 	if err != nil {
 		return a.failed(err, false)
 	}
 	hungUp(ctx, out, func() { cancel(errNoReader) })
-	err = mcp.Serve(ctx, agenttools.Profile(agenttools.Options{Version: version, Interpreter: interpreter, Runner: runner.New(executor, settings), Settings: settings,
+	err = mcp.Serve(ctx, agenttools.Profile(agenttools.Options{Version: version, Interpreter: x.interpreter, Unavailable: x.unavailable,
+		Runner: runner.New(x, settings), Settings: settings,
 		Sessions: sessions.Open(c.Sessions), Log: log,
 		Fault: func(id string, err error) { a.say("fault " + id + ": " + err.Error()) }}), a.stdin, out)
-	if closed := closeConfiner(); err == nil && closed != nil {
+	if closed := x.close(); err == nil && closed != nil {
 		err = fmt.Errorf("clean up: %w", closed)
 	}
 	return a.served(because(ctx, err))
@@ -143,10 +144,17 @@ func (c *serveCommand) openLog(out io.Writer) (log *provenance.Log, err error) {
 	return log, err
 }
 
+// executor is where the programs of a server run.
+type executor struct {
+	runner.Executor
+	interpreter string // "" if it is not known
+	unavailable bool   // nothing runs
+	close       func() error
+}
+
 // executor opens the confinement. Where the machine has none, the server serves what it has recorded, and every tool says why nothing runs; an
 // interpreter that was named and cannot be used is refused.
-func (c *serveCommand) executor(a *app, start confine.StartMode, required confine.FacetSet) (x runner.Executor, interpreter string, done func() error, err error) {
-	nothing := func() error { return nil }
+func (c *serveCommand) executor(a *app, start confine.StartMode, required confine.FacetSet) (executor, error) {
 	slots := c.Slots
 	if slots == 0 {
 		slots = max(2, runtime.NumCPU())
@@ -154,16 +162,17 @@ func (c *serveCommand) executor(a *app, start confine.StartMode, required confin
 	confiner, err := c.backend(a, confine.Options{Start: start, Slots: slots, Python: c.Python, Pack: c.Pack})
 	var r *confine.Refusal
 	if errors.As(err, &r) && r.Code == confine.CodeInterpreter && c.Python != "" {
-		return nil, "", nothing, err
+		return executor{}, err
 	}
 	if err != nil {
 		a.say("nothing can be run: " + err.Error())
-		return runner.Unavailable(err), "", nothing, nil
+		return executor{Executor: runner.Unavailable(err), unavailable: true, close: func() error { return nil }}, nil
 	}
+	x := executor{Executor: requiring{runner.NewLocal(confiner, slots, waiting), confine.AllFacets &^ required}, close: confiner.Close}
 	if d, ok := confiner.(confine.Describer); ok {
-		interpreter = "CPython " + d.Interpreter().Version
+		x.interpreter = "CPython " + d.Interpreter().Version
 	}
-	return requiring{runner.NewLocal(confiner, slots, waiting), confine.AllFacets &^ required}, interpreter, confiner.Close, nil
+	return x, nil
 }
 
 // requiring is an Executor whose jobs may do without the facets that the operator waived.

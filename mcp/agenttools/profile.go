@@ -19,6 +19,7 @@ const Name = "pdlt-agent-tools"
 type Options struct {
 	Version     string // of the product
 	Interpreter string // what runs the programs, such as "CPython 3.14.6"; empty if that is not known
+	Unavailable bool   // no program can run: Runner refuses every one
 	Runner      *runner.Runner
 	Settings    runner.Options // those of Runner
 	Sessions    *sessions.Tree
@@ -49,6 +50,14 @@ func (o Options) budget() string {
 	l := o.Settings.Tier.Limits()
 	return fmt.Sprintf("%s steps (executed bytecode instructions of your own code; the standard library's are free), %d s of time, %d MiB of memory, "+
 		"%d MiB and %s files on disk, %d threads, %d open files", grouped(l.Steps), l.Wall/time.Second, l.MemoryBytes>>20, l.DiskBytes>>20, grouped(uint64(l.Inodes)), l.Processes, l.OpenFiles)
+}
+
+// state begins the description of a tool that runs programs.
+func (o Options) state() string {
+	if o.Unavailable {
+		return "Code execution is unavailable on this server: nothing is executed. "
+	}
+	return ""
 }
 
 func (o Options) python() string {

@@ -18,7 +18,7 @@ const notEvidence = "This run is for inspection and is not evidence."
 func (o Options) runPython() mcp.Tool {
 	return mcp.Tool{
 		Name: "run_python", Title: "Run Python, confined",
-		Description: "Runs Python source under confinement that the operating system enforces, and returns its exit status, the steps it used, and the ends of what it printed. " +
+		Description: o.state() + "Runs Python source under confinement that the operating system enforces, and returns its exit status, the steps it used, and the ends of what it printed. " +
 			"A run is for inspection and is not evidence.\n" +
 			"The interpreter is " + o.python() + " with its standard library and nothing else. Each run starts afresh: no variable, module or file is left from another. " +
 			"The source is program.py in /work, an empty folder of its own; /tmp is private, too. Standard input is empty, so input() raises EOFError. " +

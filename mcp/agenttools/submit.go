@@ -16,7 +16,7 @@ func (o Options) submit() mcp.Tool {
 	}
 	return mcp.Tool{
 		Name: "submit_execute_unconfirmed", Title: "Check a deliverable's structure",
-		Description: "Checks a deliverable structurally: the outcome model, then the programs in its body, run as run_python would, each afresh. When it is accepted, " + runner.Unverified + ".\n" +
+		Description: o.state() + "Checks a deliverable structurally: the outcome model, then the programs in its body, run as run_python would, each afresh. When it is accepted, " + runner.Unverified + ".\n" +
 			"The body of a RESULT is one Python module, or text in which every fenced block tagged python or py is a program. " + witness +
 			" Each error names the path, what was found and what is required; correct that and submit again. " +
 			fmt.Sprintf("This server answers %d submissions in its life; one that is rejected uses one up. Programs run on %s and may use (tier %s) %s. Off: the network, new processes, native code.",
