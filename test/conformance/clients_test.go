@@ -546,46 +546,54 @@ func (w *transcript) String() string {
 }
 
 // complaints reads a transcript of the Go SDK's LoggingTransport, and says what a client that minds would have minded: an answer to no
-// request, a second one, one for a request that was cancelled before, or a progress note for no running request.
+// request, a second one, one for a request that was cancelled before, or a progress note for no running request. That transport notes a
+// message when it has been written, so that a quick answer can stand before its request.
 func (w *transcript) complaints() (all []string) {
+	type message struct {
+		direction, text string
+		ID              json.RawMessage
+		Method          string
+		Params          struct {
+			RequestID     json.RawMessage
+			ProgressToken string
+			Meta          struct{ ProgressToken string } `json:"_meta"`
+		}
+	}
+	var messages []message
 	waiting := map[string]string{} // id: progress token
-	cancelled := map[string]bool{}
 	for line := range strings.Lines(w.String()) {
 		direction, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		if direction == "read error" {
 			continue // the end; any other would have failed a call
 		}
-		var m struct {
-			ID     json.RawMessage
-			Method string
-			Params struct {
-				RequestID     json.RawMessage
-				ProgressToken string
-				Meta          struct{ ProgressToken string } `json:"_meta"`
-			}
-		}
+		m := message{direction: direction, text: text}
 		if err := json.Unmarshal([]byte(text), &m); err != nil {
 			all = append(all, fmt.Sprintf("%v: %s", err, line))
 			continue
 		}
+		messages = append(messages, m)
+		if direction == "write" && m.ID != nil {
+			waiting[string(m.ID)] = m.Params.Meta.ProgressToken
+		}
+	}
+	cancelled := map[string]bool{}
+	for _, m := range messages {
 		id := string(m.ID)
 		_, running := waiting[id]
 		switch {
-		case direction == "write" && m.Method == "notifications/cancelled":
+		case m.direction == "write" && m.Method == "notifications/cancelled":
 			cancelled[string(m.Params.RequestID)] = true
-		case direction == "write" && m.ID != nil:
-			waiting[id] = m.Params.Meta.ProgressToken
-		case direction == "read" && m.Method == "notifications/progress":
+		case m.direction == "read" && m.Method == "notifications/progress":
 			found := false
 			for id, token := range waiting {
 				found = found || token == m.Params.ProgressToken && !cancelled[id]
 			}
 			if !found {
-				all = append(all, "a progress note for nothing that runs: "+text)
+				all = append(all, "a progress note for nothing that runs: "+m.text)
 			}
-		case direction == "read" && m.Method == "":
+		case m.direction == "read" && m.Method == "":
 			if !running || cancelled[id] {
-				all = append(all, "an answer that nobody waits for: "+text)
+				all = append(all, "an answer that nobody waits for: "+m.text)
 			}
 			delete(waiting, id)
 		}
