@@ -146,15 +146,20 @@ func unreached(context.Context, *sdk.ServerSession, *struct{ sdk.ParamsBase }) (
 // Deliver hands a request to the session of its era, if its method is offered there.
 func (d *dispatcher) Deliver(r *gate.Request) {
 	m, known := methods[r.Method]
-	s := d.modern
-	if !r.Modern {
-		s = d.legacy
-	}
 	if !known || m.offered != nil && !m.offered(&d.p) || r.Modern && m.era == legacyOnly || !r.Modern && m.era == modernOnly {
 		r.Answer(nil, gate.Errorf(CodeUnknownMethod, "Method not found: %s", cut(r.Method)).With(map[string]any{"method": r.Method}))
 		return
 	}
-	s.deliver(r)
+	t := d.tools[r.Name]
+	d.session(r).deliver(r, r.Method == "tools/call" && t != nil && t.Ordered)
+}
+
+// session gives the session of a request's era.
+func (d *dispatcher) session(r *gate.Request) *session {
+	if r.Modern {
+		return d.modern
+	}
+	return d.legacy
 }
 
 // Busy answers a tool call for which there is no room.

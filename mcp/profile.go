@@ -104,7 +104,9 @@ type Tool struct {
 	Unlisted bool
 	// Tasks says whether the Later of a result may become a task.
 	Tasks TaskUse
-	Call  func(context.Context, Call) (ToolResult, error)
+	// Ordered calls are entered in the order in which they came, one after another. Call then returns at once, with a Later if there is work.
+	Ordered bool
+	Call    func(context.Context, Call) (ToolResult, error)
 }
 
 // ToolResult is what a tool answers. It has an Ask, or a Later, or content.

@@ -24,10 +24,17 @@ import (
 type session struct {
 	mu      sync.Mutex
 	arrived sync.Cond
-	queue   []jsonrpc.Message // bounded by what the gate lets in
+	queue   []message     // bounded by what the gate lets in
+	entered *gate.Request // an ordered call that the SDK has, and that has not been entered: nothing is handed over behind it
 	closed  bool
 	last    int
 	pending map[string]*gate.Request
+}
+
+// message is something for the SDK. ordered is the call that it is, if it is an ordered one.
+type message struct {
+	jsonrpc.Message
+	ordered *gate.Request
 }
 
 // requestHeader carries our id past the SDK to the dispatcher.
@@ -46,8 +53,8 @@ func (s *session) Connect(context.Context) (sdk.Connection, error) { return s, n
 // SessionID is empty: there is one client.
 func (s *session) SessionID() string { return "" }
 
-// deliver hands a request to the SDK.
-func (s *session) deliver(r *gate.Request) {
+// deliver hands a request to the SDK, which gives each a goroutine of its own.
+func (s *session) deliver(r *gate.Request, ordered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
@@ -57,17 +64,21 @@ func (s *session) deliver(r *gate.Request) {
 		panic(err) // cannot happen: a string is an id
 	}
 	s.pending[key] = r
-	s.put(&jsonrpc.Request{ID: id, Method: r.Method, Params: shortened(r),
-		Extra: &sdk.RequestExtra{Header: http.Header{requestHeader: {key}}}})
+	m := message{Message: &jsonrpc.Request{ID: id, Method: r.Method, Params: shortened(r),
+		Extra: &sdk.RequestExtra{Header: http.Header{requestHeader: {key}}}}}
+	if ordered {
+		m.ordered = r
+	}
+	s.put(m)
 }
 
 func (s *session) notify(method string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.put(&jsonrpc.Request{Method: method, Params: json.RawMessage("{}")})
+	s.put(message{Message: &jsonrpc.Request{Method: method, Params: json.RawMessage("{}")}})
 }
 
-func (s *session) put(m jsonrpc.Message) {
+func (s *session) put(m message) {
 	s.queue = append(s.queue, m)
 	s.arrived.Signal()
 }
@@ -114,16 +125,27 @@ func (s *session) request(extra *sdk.RequestExtra) *gate.Request {
 func (s *session) Read(context.Context) (jsonrpc.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.queue) == 0 && !s.closed {
+	for (len(s.queue) == 0 || s.entered != nil) && !s.closed {
 		s.arrived.Wait()
 	}
 	if s.closed {
 		return nil, io.EOF
 	}
 	m := s.queue[0]
-	s.queue[0] = nil
+	s.queue[0] = message{}
 	s.queue = s.queue[1:]
-	return m, nil
+	s.entered = m.ordered
+	return m.Message, nil
+}
+
+// pass lets in what comes behind an ordered call. It may be said more than once, and of any request.
+func (s *session) pass(r *gate.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.entered == r {
+		s.entered = nil
+		s.arrived.Signal()
+	}
 }
 
 // Write takes what the SDK answers. Questions and notes do not come this way: they are written by the gate.
@@ -138,6 +160,7 @@ func (s *session) Write(_ context.Context, m jsonrpc.Message) error {
 	delete(s.pending, key)
 	s.mu.Unlock()
 	if r != nil {
+		s.pass(r) // if it was answered before it was entered
 		r.Answer(answer.Result, wireError(answer.Error))
 	}
 	return nil

@@ -88,6 +88,7 @@ func (d *dispatcher) callTool(r *gate.Request) (sdk.Result, error) {
 	}
 	return d.rounds(r, func(c Call) (sdk.Result, *Ask, error) {
 		res, err := t.Call(r.Context(), c)
+		d.session(r).pass(r)
 		if err == nil {
 			err = res.check()
 		}

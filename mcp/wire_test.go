@@ -777,6 +777,55 @@ func TestLargeAnswersAreHeldOneAtATime(t *testing.T) {
 	}
 }
 
+// Ordered calls are entered as they came, whatever goroutines do, and one that is refused or cancelled before it is entered holds nobody back.
+func TestOrderedCallsAreEnteredAsTheyCame(t *testing.T) {
+	w := newWorld()
+	p := w.profile("agent")
+	p.Tools = append(p.Tools, mcp.Tool{Name: "ordered", Unlisted: true, Ordered: true, Input: p.Tools[0].Input,
+		Call: func(_ context.Context, c mcp.Call) (mcp.ToolResult, error) {
+			var a struct{ Key string }
+			_ = json.Unmarshal(c.Arguments, &a)
+			w.mu.Lock()
+			w.ran = append(w.ran, a.Key)
+			w.mu.Unlock()
+			if a.Key == "panic" {
+				panic("on purpose")
+			}
+			return mcp.ToolResult{Later: func(context.Context, *mcp.Task) (mcp.ToolResult, error) {
+				<-w.gate("all")
+				return mcp.ToolResult{}, nil
+			}}, nil
+		}})
+	c := serve(t, p).listen()
+	var want []string
+	for i := range 150 {
+		key := strconv.Itoa(i)
+		switch i % 10 {
+		case 3:
+			c.call(key, "tools/call", `"name":"ordered","arguments":{"Key":"refused"}`)
+			continue
+		case 5:
+			key = "panic"
+		}
+		c.tool(strconv.Itoa(i), "ordered", key)
+		if i%10 == 7 {
+			c.cancel(key)
+		}
+		want = append(want, key)
+	}
+	c.tool(`"end"`, "hold", "end") // handed over behind all of them
+	started(t, w, 1)
+	want = append(want, "end")
+	if diff := cmp.Diff(want, w.calls()); diff != "" {
+		t.Errorf("-came +entered\n%s", diff)
+	}
+	close(w.gate("all"))
+	close(w.gate("end"))
+	if rest, err := c.end(); len(rest) != 151-15 || err != nil {
+		t.Errorf("%d answers, %v", len(rest), err)
+	}
+}
+
 // A handshake that was refused for its id is not half made.
 func TestARefusedHandshakeCanBeMadeAgain(t *testing.T) {
 	w := newWorld()

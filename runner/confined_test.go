@@ -104,7 +104,7 @@ func TestABodyThatTheReaderCannotFinishIsText(t *testing.T) {
 
 func TestTheEndOfAStreamIsShownWhateverTheOutcomeDrops(t *testing.T) {
 	r := New(confined(t), Options{Tier: HeavyCompute, WorkCalls: 1})
-	run, err := r.RunPython(t.Context(), "import sys\nfor _ in range(3000):\n    sys.stdout.write('é' * 1000 + '\\n')\nprint('the end')\nsys.stderr.write('x' * 5)")
+	run, err := r.runPython(t.Context(), "import sys\nfor _ in range(3000):\n    sys.stdout.write('é' * 1000 + '\\n')\nprint('the end')\nsys.stderr.write('x' * 5)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestTheEndOfAStreamIsShownWhateverTheOutcomeDrops(t *testing.T) {
 
 // 125 and the text of a stop are a program's to print; what stopped it is not.
 func TestAForgedStopIsAnExit(t *testing.T) {
-	run, err := New(confined(t), Options{Tier: Minimal, WorkCalls: 1}).RunPython(t.Context(), "import sys\nsys.stderr.write('stopped by the step budget')\nraise SystemExit(125)")
+	run, err := New(confined(t), Options{Tier: Minimal, WorkCalls: 1}).runPython(t.Context(), "import sys\nsys.stderr.write('stopped by the step budget')\nraise SystemExit(125)")
 	if err != nil || run.ExitStatus != 125 || run.StepBudgetExceeded || run.TimedOut {
 		t.Errorf("%+v, %v", run, err)
 	}
@@ -135,7 +135,7 @@ func TestACancelledRunIsOverAndSaysSo(t *testing.T) {
 		j.Stdout = writer(func() { cancel() })
 		return x.Execute(ctx, j)
 	}), Options{Tier: Standard, WorkCalls: 1})
-	run, err := r.RunPython(ctx, "import time\nprint('up', flush=True)\ntime.sleep(25)")
+	run, err := r.runPython(ctx, "import time\nprint('up', flush=True)\ntime.sleep(25)")
 	if err != nil || run.Outcome.Stopped != confine.StoppedCancelled || run.TimedOut {
 		t.Errorf("%+v, %v", run.Outcome, err)
 	}
@@ -159,7 +159,7 @@ sys.stdout.write(" %d}" % (6 * 7))
 sys.stdout.write("\n" + noise * 4 + "the end")
 `
 	r := New(confined(t), Options{Tier: Standard, Submissions: 1, WitnessRequired: true})
-	s, err := r.Submit(t.Context(), blocks(program))
+	s, err := r.submit(t.Context(), blocks(program))
 	if err != nil || !s.OK || string(s.Facts.Witness.Data) != `{"n": 42}` || *s.Facts.Witness.Literal {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -167,7 +167,7 @@ sys.stdout.write("\n" + noise * 4 + "the end")
 
 func TestFactsComeFromTheRun(t *testing.T) {
 	r := New(confined(t), Options{Tier: Minimal, Submissions: 1})
-	s, err := r.Submit(t.Context(), blocks("print(6 * 7)", "import os\nos.kill(os.getpid(), 11)", "while True: pass"))
+	s, err := r.submit(t.Context(), blocks("print(6 * 7)", "import os\nos.kill(os.getpid(), 11)", "while True: pass"))
 	if err != nil || !s.OK || len(s.Facts.Programs) != 3 {
 		t.Fatalf("%+v, %v", s, err)
 	}
@@ -219,7 +219,7 @@ func TestManySubmissionsAtOnceKeepTheirProgramsApart(t *testing.T) {
 		wg.Go(func() {
 			n := string(rune('2' + i))
 			outcome := blocks("import json\nprint('WITNESS: ' + json.dumps({'n': int('" + n + "') * 10}))")
-			s, err := New(x, Options{Tier: Minimal, Submissions: 1, WitnessRequired: true}).Submit(t.Context(), outcome)
+			s, err := New(x, Options{Tier: Minimal, Submissions: 1, WitnessRequired: true}).submit(t.Context(), outcome)
 			if err != nil || !s.OK || string(s.Facts.Witness.Data) != `{"n": `+n+`0}` {
 				b, _ := json.Marshal(s)
 				t.Errorf("%s: %s, %v", n, b, errors.Join(err))

@@ -58,7 +58,7 @@ func exitStatus(o confine.Outcome) int {
 	return exitNone
 }
 
-// Run is what one call of [Runner.RunPython] did. It is for inspection and is not evidence.
+// Run is what one [Work] did. It is for inspection and is not evidence.
 type Run struct {
 	confine.Result
 	Tier   Tier
@@ -71,30 +71,44 @@ type Run struct {
 	Stdout, Stderr Tail
 }
 
-// RunPython runs a source as one program and uses up one work call, unless nothing ran for want of confinement, of a slot or of time. An error is a
-// *[confine.Refusal] ([CodeWorkBudgetSpent], [CodeCodeTooLong], [CodeConfinementUnavailable], [CodeQueueFull]); it wraps the error of a ctx that
-// was done before the program was started; or it is a fault. How the program ended is in the outcome and never an error.
-func (r *Runner) RunPython(ctx context.Context, code string) (Run, error) {
+// Work is a source that has got one of the work calls. Whoever has one runs it, once.
+type Work struct {
+	r    *Runner
+	code string
+	call *Reservation
+}
+
+// Work takes one work call for a source, or gives a *[confine.Refusal] ([CodeWorkBudgetSpent], [CodeCodeTooLong]). Taking is apart from running so that
+// calls can be taken in the order in which they came and run together.
+func (r *Runner) Work(code string) (*Work, error) {
 	if len(code) > CodeBytes {
-		return Run{}, &confine.Refusal{Code: CodeCodeTooLong, Path: "$.code", Found: fmt.Sprintf("%d bytes", len(code)), Required: fmt.Sprintf("at most %d", CodeBytes)}
+		return nil, &confine.Refusal{Code: CodeCodeTooLong, Path: "$.code", Found: fmt.Sprintf("%d bytes", len(code)), Required: fmt.Sprintf("at most %d", CodeBytes)}
 	}
 	call, ok := r.work.Reserve()
 	if !ok {
-		return Run{}, &confine.Refusal{Code: CodeWorkBudgetSpent, Path: "$.code", Found: "a call beyond the budget",
+		return nil, &confine.Refusal{Code: CodeWorkBudgetSpent, Path: "$.code", Found: "a call beyond the budget",
 			Required: fmt.Sprintf("none: the budget of %d work calls is used up", r.work.Limit())}
 	}
-	defer call.Return()
+	return &Work{r, code, call}, nil
+}
+
+// Run runs the source as one program and uses up the work call, unless nothing ran for want of confinement, of a slot or of time. An error is a
+// *[confine.Refusal] ([CodeConfinementUnavailable], [CodeQueueFull]); it wraps the error of a ctx that was done before the program was started; or it is
+// a fault. How the program ended is in the outcome and never an error.
+func (w *Work) Run(ctx context.Context) (Run, error) {
+	defer w.call.Return()
+	r := w.r
 	stdout, stderr := newTailer(), newTailer()
-	job := r.job(code)
+	job := r.job(w.code)
 	job.Stdout, job.Stderr = stdout, stderr
 	res, err := r.x.Execute(ctx, job)
 	if err != nil {
 		if !nothingRan(err) {
-			call.Spend()
+			w.call.Spend()
 		}
 		return Run{}, err
 	}
-	call.Spend()
+	w.call.Spend()
 	stopped := res.Outcome.Stopped
 	return Run{Result: res, Tier: r.o.Tier, Limits: job.Limits, ExitStatus: exitStatus(res.Outcome),
 		TimedOut: stopped == confine.StoppedWall, StepBudgetExceeded: stopped == confine.StoppedSteps, OOMKilled: stopped == confine.StoppedMemory,

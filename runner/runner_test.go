@@ -56,6 +56,23 @@ func runner(x Executor, o Options) *Runner {
 	return New(x, o)
 }
 
+// runPython and submit take a call and use it.
+func (r *Runner) runPython(ctx context.Context, code string) (Run, error) {
+	w, err := r.Work(code)
+	if err != nil {
+		return Run{}, err
+	}
+	return w.Run(ctx)
+}
+
+func (r *Runner) submit(ctx context.Context, outcome json.RawMessage) (Submission, error) {
+	d, err := r.Deliverable(outcome)
+	if err != nil {
+		return Submission{}, err
+	}
+	return d.Check(ctx)
+}
+
 func refused(t *testing.T, err error, code string) *confine.Refusal {
 	t.Helper()
 	var r *confine.Refusal
@@ -72,7 +89,7 @@ func TestTheSeventhWorkCallIsRefusedWhateverTheInterleaving(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if _, err := r.RunPython(t.Context(), "pass"); err != nil {
+			if _, err := r.runPython(t.Context(), "pass"); err != nil {
 				refused(t, err, CodeWorkBudgetSpent)
 				denied.Add(1)
 			}
@@ -82,7 +99,7 @@ func TestTheSeventhWorkCallIsRefusedWhateverTheInterleaving(t *testing.T) {
 	if ran.Load() != 6 || denied.Load() != 44 {
 		t.Errorf("%d ran and %d were refused, want 6 and 44", ran.Load(), denied.Load())
 	}
-	_, err := r.RunPython(t.Context(), "pass")
+	_, err := r.runPython(t.Context(), "pass")
 	if got := refused(t, err, CodeWorkBudgetSpent); !strings.Contains(got.Required, "the budget of 6 work calls is used up") {
 		t.Errorf("%v", got)
 	}
@@ -105,11 +122,11 @@ func TestACallInWhichNothingRanIsGivenBack(t *testing.T) {
 	} {
 		answer := c.err
 		r := runner(fake(func(context.Context, Job) (confine.Result, error) { return exited(1, ""), answer }), Options{WorkCalls: 1})
-		if _, err := r.RunPython(t.Context(), "pass"); err != c.err {
+		if _, err := r.runPython(t.Context(), "pass"); err != c.err {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		answer = nil
-		if _, err := r.RunPython(t.Context(), "pass"); (err != nil) != c.spent {
+		if _, err := r.runPython(t.Context(), "pass"); (err != nil) != c.spent {
 			t.Errorf("%s: spent is %v, want %v", c.name, err != nil, c.spent)
 		}
 	}
@@ -118,14 +135,14 @@ func TestACallInWhichNothingRanIsGivenBack(t *testing.T) {
 func TestNoneIsNoneAndALongSourceIsRefused(t *testing.T) {
 	x := fake(func(context.Context, Job) (confine.Result, error) { return exited(0, ""), nil })
 	r := runner(x, Options{})
-	_, err := r.RunPython(t.Context(), "pass")
+	_, err := r.runPython(t.Context(), "pass")
 	refused(t, err, CodeWorkBudgetSpent)
-	_, err = r.Submit(t.Context(), json.RawMessage(resultWith("")))
+	_, err = r.submit(t.Context(), json.RawMessage(resultWith("")))
 	refused(t, err, CodeSubmissionsSpent)
 	r = runner(x, Options{WorkCalls: 1})
-	_, err = r.RunPython(t.Context(), strings.Repeat("#", CodeBytes+1))
+	_, err = r.runPython(t.Context(), strings.Repeat("#", CodeBytes+1))
 	refused(t, err, CodeCodeTooLong)
-	if _, err := r.RunPython(t.Context(), strings.Repeat("#", CodeBytes)); err != nil {
+	if _, err := r.runPython(t.Context(), strings.Repeat("#", CodeBytes)); err != nil {
 		t.Errorf("a source of exactly the bound, after a refusal: %v", err)
 	}
 }
@@ -150,7 +167,7 @@ func TestARunSaysWhatStoppedIt(t *testing.T) {
 		{"lost", confine.Outcome{Stopped: confine.StoppedLost}, -1, [3]bool{}},
 	} {
 		r := runner(fake(func(context.Context, Job) (confine.Result, error) { return confine.Result{Outcome: c.outcome}, nil }), Options{WorkCalls: 1})
-		run, err := r.RunPython(t.Context(), "pass")
+		run, err := r.runPython(t.Context(), "pass")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +238,7 @@ func TestVerdictsOnWhatProgramsPrint(t *testing.T) {
 			if len(c.programs) == 0 {
 				outcome = json.RawMessage(resultWith(""))
 			}
-			s, err := runner(mixed, Options{Submissions: 1, WitnessRequired: true}).Submit(t.Context(), outcome)
+			s, err := runner(mixed, Options{Submissions: 1, WitnessRequired: true}).submit(t.Context(), outcome)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,7 +256,7 @@ func TestVerdictsOnWhatProgramsPrint(t *testing.T) {
 				t.Errorf("witness %+v, want that of block %d", w, c.block)
 			}
 			// Nothing is required: the same is accepted, and the facts stay.
-			s, err = runner(mixed, Options{Submissions: 1}).Submit(t.Context(), outcome)
+			s, err = runner(mixed, Options{Submissions: 1}).submit(t.Context(), outcome)
 			if err != nil || !s.OK || s.Errors != nil || len(s.Facts.Programs) != len(c.programs) {
 				t.Errorf("when none is required: %+v, %v", s, err)
 			}
@@ -249,7 +266,7 @@ func TestVerdictsOnWhatProgramsPrint(t *testing.T) {
 
 func TestWithoutConfinementNoSubmissionIsAccepted(t *testing.T) {
 	for _, required := range []bool{false, true} {
-		s, err := runner(Unavailable(errors.New("no pack")), Options{Submissions: 2, WitnessRequired: required}).Submit(t.Context(), blocks("pass"))
+		s, err := runner(Unavailable(errors.New("no pack")), Options{Submissions: 2, WitnessRequired: required}).submit(t.Context(), blocks("pass"))
 		if err != nil || s.OK || len(s.Errors) != 1 || s.Errors[0].Code != FindingSandboxUnavailable || !strings.Contains(s.Errors[0].Found, "no pack") {
 			t.Errorf("%+v, %v", s, err)
 		}
@@ -261,7 +278,7 @@ func TestWithoutConfinementNoSubmissionIsAccepted(t *testing.T) {
 		}
 		return exited(0, ""), nil
 	})
-	s, err := runner(x, Options{Submissions: 1}).Submit(t.Context(), blocks("1", "2", "3"))
+	s, err := runner(x, Options{Submissions: 1}).submit(t.Context(), blocks("1", "2", "3"))
 	if err != nil || s.OK || len(s.Errors) != 1 || s.Errors[0].Block != 2 || ran != 2 || len(s.Facts.Programs) != 1 {
 		t.Errorf("%+v, %v; %d tried", s, err, ran)
 	}
@@ -273,7 +290,7 @@ func TestASubmissionWithTooManyProgramsRunsNone(t *testing.T) {
 	r := runner(x, Options{Submissions: 2})
 	for n, want := range map[int]int{100: 100, 101: 0} {
 		ran = 0
-		s, err := r.Submit(t.Context(), blocks(strings.Split(strings.Repeat("x,", n-1)+"x", ",")...))
+		s, err := r.submit(t.Context(), blocks(strings.Split(strings.Repeat("x,", n-1)+"x", ",")...))
 		if err != nil || ran != want || s.OK != (want > 0) || len(s.Facts.Programs) != want {
 			t.Errorf("%d programs: %d ran, ok is %v, %v", n, ran, s.OK, err)
 		}
@@ -284,7 +301,7 @@ func TestASubmissionWithTooManyProgramsRunsNone(t *testing.T) {
 func TestASubmissionThatWasBegunIsFinished(t *testing.T) {
 	var begun []bool
 	x := jobs(func(j Job) { begun = append(begun, j.Begun) })
-	s, err := runner(x, Options{Submissions: 1, WitnessRequired: true}).Submit(t.Context(), blocks("1", `# WITNESS: {"a": 5}`))
+	s, err := runner(x, Options{Submissions: 1, WitnessRequired: true}).submit(t.Context(), blocks("1", `# WITNESS: {"a": 5}`))
 	if err != nil || !s.OK || fmt.Sprint(begun) != "[false true true true]" { // the body, two programs, the witness
 		t.Errorf("%+v, %v; begun: %v", s, err, begun)
 	}
@@ -305,15 +322,15 @@ func TestAnOutcomeOfTooManyValuesIsRefusedUnread(t *testing.T) {
 			`, "result_ir": {"witness": {"polarity": "positive", "data": {"a": [1` + strings.Repeat(",1", n-1) + `]}}}}`)
 	}
 	const others = 12 // values and brackets of the rest
-	_, err := r.Submit(t.Context(), outcome(maxValues, `"text"`))
+	_, err := r.submit(t.Context(), outcome(maxValues, `"text"`))
 	if got := refused(t, err, CodeOutcomeInvalid); !strings.Contains(got.Found, "100000 values") {
 		t.Errorf("%v", got)
 	}
-	s, err := r.Submit(t.Context(), outcome(maxValues-others, `"text"`))
+	s, err := r.submit(t.Context(), outcome(maxValues-others, `"text"`))
 	if err != nil || len(s.Errors) != 1 || s.Errors[0].Code != FindingWitnessNotPrinted {
 		t.Errorf("%+v, %v", s, err)
 	}
-	s, err = r.Submit(t.Context(), blocks(`# WITNESS: {"a": [1`+strings.Repeat(",1", maxValues)+`]}`))
+	s, err = r.submit(t.Context(), blocks(`# WITNESS: {"a": [1`+strings.Repeat(",1", maxValues)+`]}`))
 	if err != nil || len(s.Errors) != 1 || s.Errors[0].Code != FindingWitnessInvalid || !strings.Contains(s.Errors[0].Found, "more than 100000 values") {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -323,14 +340,14 @@ func TestASubmissionCountsWhateverTheVerdict(t *testing.T) {
 	r := runner(clean, Options{Submissions: DefaultSubmissions})
 	for _, outcome := range []string{`{}`, string(blocks("pass")), `{"kind": "BLOCKED_BY_HIGHER_PRIORITY", "interpretation": "", "approach": "", "body": "No."}`} {
 		for _, damaged := range []string{"", "7", "null", `[]`, `{"a": 1, "a": 2}`} {
-			_, err := r.Submit(t.Context(), json.RawMessage(damaged))
+			_, err := r.submit(t.Context(), json.RawMessage(damaged))
 			refused(t, err, CodeOutcomeInvalid)
 		}
-		if _, err := r.Submit(t.Context(), json.RawMessage(outcome)); err != nil {
+		if _, err := r.submit(t.Context(), json.RawMessage(outcome)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := r.Submit(t.Context(), blocks("pass"))
+	_, err := r.submit(t.Context(), blocks("pass"))
 	if got := refused(t, err, CodeSubmissionsSpent); !strings.Contains(got.Required, "the limit of 3 submissions is reached") {
 		t.Errorf("%v", got)
 	}
@@ -342,7 +359,7 @@ func TestACancelledSubmissionHasNoVerdict(t *testing.T) {
 		cancel()
 		return confine.Result{Outcome: confine.Outcome{Stopped: confine.StoppedCancelled}}, nil
 	})
-	if s, err := runner(x, Options{Submissions: 1}).Submit(ctx, blocks("pass", "pass")); !errors.Is(err, context.Canceled) {
+	if s, err := runner(x, Options{Submissions: 1}).submit(ctx, blocks("pass", "pass")); !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -396,7 +413,7 @@ func TestASubmissionsJSONIsWhatTheSpecificationShows(t *testing.T) {
 	r := runner(x, Options{Submissions: 2, WitnessRequired: true})
 	var text []byte
 	for _, outcome := range []json.RawMessage{blocks(`# WITNESS: {"a": 2}`), json.RawMessage(`{"kind": "RESULT", "interpretation": "", "approach": ""}`)} {
-		s, err := r.Submit(t.Context(), outcome)
+		s, err := r.submit(t.Context(), outcome)
 		if err != nil {
 			t.Fatal(err)
 		}

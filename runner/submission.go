@@ -67,12 +67,18 @@ type attempt struct {
 	line    *witnessLine
 }
 
-// Submit checks an outcome against the model, runs its programs one after another and gives the verdict of specification §3.5. A verdict uses
-// up one submission, whatever it is. An error is a *[confine.Refusal] ([CodeOutcomeInvalid], [CodeSubmissionsSpent], [CodeQueueFull]); it wraps the error
-// of a ctx that was done; or it is a fault.
-func (r *Runner) Submit(ctx context.Context, outcome json.RawMessage) (Submission, error) {
+// Deliverable is an outcome that has got one of the submissions. Whoever has one checks it, once.
+type Deliverable struct {
+	r       *Runner
+	outcome jsonx.Value
+	call    *Reservation
+}
+
+// Deliverable takes one submission for an outcome, or gives a *[confine.Refusal] ([CodeOutcomeInvalid], [CodeSubmissionsSpent]). It is apart from the
+// check for the reason that [Runner.Work] has.
+func (r *Runner) Deliverable(outcome json.RawMessage) (*Deliverable, error) {
 	if tooMany(outcome) {
-		return Submission{}, &confine.Refusal{Code: CodeOutcomeInvalid, Path: "$.outcome", Found: fmt.Sprintf("more than %d values", maxValues),
+		return nil, &confine.Refusal{Code: CodeOutcomeInvalid, Path: "$.outcome", Found: fmt.Sprintf("more than %d values", maxValues),
 			Required: fmt.Sprintf("an object of at most %d values", maxValues)}
 	}
 	v, err := jsonx.Parse(outcome, jsonx.Bounds{})
@@ -81,15 +87,22 @@ func (r *Runner) Submit(ctx context.Context, outcome json.RawMessage) (Submissio
 		if err != nil {
 			what = err.Error()
 		}
-		return Submission{}, &confine.Refusal{Code: CodeOutcomeInvalid, Path: "$.outcome", Found: what, Required: "an object"}
+		return nil, &confine.Refusal{Code: CodeOutcomeInvalid, Path: "$.outcome", Found: what, Required: "an object"}
 	}
 	call, ok := r.submissions.Reserve()
 	if !ok {
-		return Submission{}, &confine.Refusal{Code: CodeSubmissionsSpent, Path: "$.outcome", Found: "a submission beyond the budget",
+		return nil, &confine.Refusal{Code: CodeSubmissionsSpent, Path: "$.outcome", Found: "a submission beyond the budget",
 			Required: fmt.Sprintf("none: the limit of %d submissions is reached", r.submissions.Limit())}
 	}
+	return &Deliverable{r, v, call}, nil
+}
+
+// Check checks the outcome against the model, runs its programs one after another and gives the verdict of specification §3.5. A verdict uses up
+// the submission, whatever it is. An error is a *[confine.Refusal] ([CodeQueueFull]); it wraps the error of a ctx that was done; or it is a fault.
+func (d *Deliverable) Check(ctx context.Context) (Submission, error) {
+	r, call := d.r, d.call
 	defer call.Return()
-	v, findings := CheckOutcome(v)
+	v, findings := CheckOutcome(d.outcome)
 	if findings != nil {
 		call.Spend()
 		return Submission{Errors: findings, Facts: Facts{Programs: []ProgramFacts{}}}, nil

@@ -28,15 +28,19 @@ func (o Options) runPython() mcp.Tool {
 			fmt.Sprintf("This server answers %d such calls in its life. A program that fails uses one up and is a normal result.", o.Settings.WorkCalls),
 		Input:  json.RawMessage(`{"type":"object","properties":{"code":{"type":"string","description":"Python source to run in the sandbox"}},"required":["code"],"additionalProperties":false}`),
 		Output: json.RawMessage(runSchema),
-		Tasks:  mcp.TaskMaybe,
+		Tasks:  mcp.TaskMaybe, Ordered: true,
 		Call: func(_ context.Context, c mcp.Call) (mcp.ToolResult, error) {
 			var args struct{ Code string }
 			if err := json.Unmarshal(c.Arguments, &args); err != nil {
 				return mcp.ToolResult{}, fmt.Errorf("read arguments that were checked: %w", err)
 			}
+			work, err := o.Runner.Work(args.Code)
+			if err != nil {
+				return refused(err)
+			}
 			return mcp.ToolResult{Later: func(ctx context.Context, _ *mcp.Task) (mcp.ToolResult, error) {
 				defer tick(c, o.Settings.Tier.Limits().Wall)()
-				run, err := o.Runner.RunPython(ctx, args.Code)
+				run, err := work.Run(ctx)
 				if err != nil {
 					return refused(err)
 				}

@@ -23,15 +23,19 @@ func (o Options) submit() mcp.Tool {
 				o.Settings.Submissions, o.python(), o.Settings.Tier, o.budget()),
 		Input:  json.RawMessage(`{"type":"object","properties":{"outcome":` + string(runner.OutcomeSchema()) + `},"required":["outcome"],"additionalProperties":false}`),
 		Output: json.RawMessage(submissionSchema),
-		Tasks:  mcp.TaskMaybe,
+		Tasks:  mcp.TaskMaybe, Ordered: true,
 		Call: func(_ context.Context, c mcp.Call) (mcp.ToolResult, error) {
 			var args struct{ Outcome json.RawMessage }
 			if err := json.Unmarshal(c.Arguments, &args); err != nil {
 				return mcp.ToolResult{}, fmt.Errorf("read arguments that were checked: %w", err)
 			}
+			deliverable, err := o.Runner.Deliverable(args.Outcome)
+			if err != nil {
+				return refused(err)
+			}
 			return mcp.ToolResult{Later: func(ctx context.Context, _ *mcp.Task) (mcp.ToolResult, error) {
 				defer tick(c, o.Settings.Tier.Limits().Wall)()
-				s, err := o.Runner.Submit(ctx, args.Outcome)
+				s, err := deliverable.Check(ctx)
 				if err != nil {
 					return refused(err)
 				}

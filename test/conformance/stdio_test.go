@@ -289,6 +289,24 @@ func TestParallelRuns(t *testing.T) {
 	}
 }
 
+// Of more calls than the budget, sent at once, the first are answered and the others are refused: the account is kept in the order of the stream.
+func TestTheBudgetIsSpentInTheOrderOfTheStream(t *testing.T) {
+	c := open(t)
+	for id := range 9 {
+		c.write(t, runPython(t, id, "print(1)"))
+	}
+	all, status := c.end(t)
+	if len(all) != 9 || status != 0 {
+		t.Fatalf("%d answers, exit status %d; required: 9 and 0\n%s", len(all), status, &c.stderr)
+	}
+	for _, m := range all {
+		id, _ := strconv.Atoi(string(m.ID))
+		if r := outcome(t, m); r.IsError != (id >= 6) {
+			t.Errorf("call %d: refused %t: %s", id, r.IsError, r.text())
+		}
+	}
+}
+
 // A program cannot read the server's input, and cannot write where the server's messages or its diagnostics go.
 func TestAProgramReachesNoneOfTheServersStreams(t *testing.T) {
 	const hostile = `

@@ -33,7 +33,11 @@ func TestSubmissions(t *testing.T) {
 				c.Tier = runner.Standard
 			}
 			r := runner.New(x, runner.Options{Tier: c.Tier, Submissions: 1, WitnessRequired: c.WitnessRequired})
-			got, err := r.Submit(t.Context(), c.Outcome)
+			deliverable, err := r.Deliverable(c.Outcome)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := deliverable.Check(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
