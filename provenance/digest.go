@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -75,17 +76,18 @@ var EventMembers = []string{
 	"files_deleted_digest", "file_modes_changed_digest", "result_file_digest", "policy_violations_digest",
 }
 
-// LF gives a text with CR LF, and any other CR, replaced by LF: specification §3.3. Text files and diffs are hashed in this form.
-func LF(text string) string {
-	if strings.IndexByte(text, '\r') < 0 {
+// LF gives a text with CR LF, and any other CR, replaced by LF: specification §3.3. Text files and diffs are hashed in this form. The text itself is not
+// changed, and is the answer if there is nothing to replace.
+func LF(text []byte) []byte {
+	if bytes.IndexByte(text, '\r') < 0 {
 		return text
 	}
-	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
 }
 
 func patchText(v jsonx.Value) jsonx.Value {
 	if diff, ok := Text(v, "diff"); ok {
-		v = With(v, "diff", String(LF(diff)))
+		v = With(v, "diff", String(string(LF([]byte(diff)))))
 	}
 	return v
 }
