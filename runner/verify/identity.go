@@ -7,6 +7,7 @@ import (
 
 	"pdlt.dev/pdlt/internal/jsonx"
 	"pdlt.dev/pdlt/provenance"
+	"pdlt.dev/pdlt/provenance/tree"
 	"pdlt.dev/pdlt/runner"
 )
 
@@ -79,7 +80,7 @@ func bindings(policy jsonx.Value) []binding {
 		b := binding{label: m.Name}
 		path, okPath := provenance.Text(m.Value, "path")
 		before, okBefore := provenance.Text(m.Value, "before_id")
-		clean, safe := safePath(path)
+		clean, safe := tree.Path(path)
 		switch {
 		case !okPath || !okBefore:
 			b.bad = "bad binding '" + m.Name + "'"

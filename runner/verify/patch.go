@@ -8,6 +8,7 @@ import (
 
 	"pdlt.dev/pdlt/internal/jsonx"
 	"pdlt.dev/pdlt/provenance"
+	"pdlt.dev/pdlt/provenance/tree"
 )
 
 // The implementations of the patch signal.
@@ -33,8 +34,8 @@ func Patch(diff string) (jsonx.Value, bool) {
 // Apply gives the tree that a strict unified diff makes of another: specification §9.5. There is no fuzz and no search: a line that is not where the
 // diff says is a *Refusal with [CodePatchRefused], whose path names the line of the diff. A diff without a section changes nothing.
 func Apply(t Tree, diff string) (Tree, error) {
-	tree, _, err := apply(t, diff)
-	return tree, err
+	patched, _, err := apply(t, diff)
+	return patched, err
 }
 
 // apply also counts the sections.
@@ -56,20 +57,20 @@ func apply(t Tree, diff string) (Tree, int, error) {
 
 // applyStrictly is what the strict contract asks for beyond [Apply].
 func applyStrictly(t Tree, diff string) (Tree, error) {
-	tree, sections, err := apply(t, diff)
+	patched, sections, err := apply(t, diff)
 	if err != nil {
 		return nil, err
 	}
-	taken, conflict := tree.conflict()
+	taken, conflict := patched.conflict()
 	switch {
 	case sections == 0:
 		return nil, refuse(CodePatchRefused, "$.patch", "no section", "at least one file section, which begins with --- and +++")
 	case conflict:
 		return nil, refuse(CodePatchRefused, "$.patch", said(taken)+" as a file and as a folder", "one of the two")
-	case tree.equal(t):
+	case patched.equal(t):
 		return nil, refuse(CodePatchRefused, "$.patch", "no change", "a diff that changes a file")
 	}
-	return tree, nil
+	return patched, nil
 }
 
 // patcher walks over a diff once.
@@ -171,7 +172,7 @@ func (p *patcher) header(mark, prefix string) (string, error) {
 	if name, ok = strings.CutPrefix(name, prefix); !ok {
 		return "", p.refuse(said(p.line), "a path below "+prefix)
 	}
-	clean, ok := safePath(name)
+	clean, ok := tree.Path(name)
 	if !ok {
 		return "", p.refuse(said(name), "a relative path without ..")
 	}

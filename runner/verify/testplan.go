@@ -8,6 +8,7 @@ import (
 
 	"pdlt.dev/pdlt/internal/jsonx"
 	"pdlt.dev/pdlt/provenance"
+	"pdlt.dev/pdlt/provenance/tree"
 )
 
 // TestsContract is the contract under which a test plan says that it runs confined. A task that names it, or leaves the runner profile out, is told the
@@ -173,7 +174,7 @@ func finishCommand(c testCommand, v jsonx.Value, identity ...jsonx.Member) (test
 		}
 		cwd = m.Str
 	}
-	if clean, ok := safeFolder(cwd); ok {
+	if clean, ok := tree.Below(cwd); ok {
 		c.cwd = &clean
 	}
 	if m, ok := given(v, "timeout_seconds"); ok {
