@@ -53,7 +53,7 @@ type ProgramFacts struct {
 type WitnessFacts struct {
 	Block    int             `json:"block"`
 	Polarity string          `json:"polarity"`
-	Data     json.RawMessage `json:"data,omitempty"` // of a positive one, as it was printed
+	Data     json.RawMessage `json:"-"` // of a positive one, as it was printed; up to a MiB, and no fact of ours: it is in no answer and in no log
 	// Literal is whether the program holds the witness instead of computing it; nil when that could not be found out. It is a label and
 	// no proof: 6+0 passes as computed.
 	Literal *bool `json:"literal"`
