@@ -315,6 +315,16 @@ func (f jobs) Execute(ctx context.Context, j Job) (confine.Result, error) {
 	return clean.Execute(ctx, j)
 }
 
+func TestALongWitnessIsNotShown(t *testing.T) {
+	for n, shown := range map[int]bool{TailCharacters: true, TailCharacters + 1: false} {
+		data := `{"a": "` + strings.Repeat("é", n-len(`{"a": ""}`)) + `"}`
+		s, err := runner(clean, Options{Submissions: 1, WitnessRequired: true}).submit(t.Context(), blocks("# WITNESS: "+data))
+		if err != nil || !s.OK || s.Facts.Witness == nil || (string(s.Facts.Witness.Data) == data) != shown || (s.Facts.Witness.Data == nil) == shown {
+			t.Errorf("%d characters: %+v, %v", n, s, err)
+		}
+	}
+}
+
 func TestAnOutcomeOfTooManyValuesIsRefusedUnread(t *testing.T) {
 	r := runner(clean, Options{Submissions: 2, WitnessRequired: true})
 	outcome := func(n int, body string) json.RawMessage {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"pdlt.dev/pdlt/confine"
 	"pdlt.dev/pdlt/internal/jsonx"
@@ -53,7 +54,7 @@ type ProgramFacts struct {
 type WitnessFacts struct {
 	Block    int             `json:"block"`
 	Polarity string          `json:"polarity"`
-	Data     json.RawMessage `json:"-"` // of a positive one, as it was printed; up to a MiB, and no fact of ours: it is in no answer and in no log
+	Data     json.RawMessage `json:"data,omitempty"` // of a positive one, as it was printed, if it is no longer than what is shown of a stream
 	// Literal is whether the program holds the witness instead of computing it; nil when that could not be found out. It is a label and
 	// no proof: 6+0 passes as computed.
 	Literal *bool `json:"literal"`
@@ -213,6 +214,9 @@ func (r *Runner) certify(ctx context.Context, attempts []attempt, facts *Facts) 
 			if literal, err = Literal(ctx, r.x, r.o.Tier, a.source, a.line.text); err != nil && ctx.Err() != nil {
 				return nil, err // for want of anything else, the label is missing and the verdict is not
 			}
+		}
+		if utf8.RuneCount(w.data) > TailCharacters {
+			w.data = nil
 		}
 		facts.Witness = &WitnessFacts{Block: a.block, Polarity: w.polarity, Data: w.data, Literal: literal}
 		return nil, nil

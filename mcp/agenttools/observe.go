@@ -37,8 +37,22 @@ func nameOf(e mcp.Event) string {
 	return p.Name
 }
 
-// printed are the members of a structured result that a program wrote. Their digests and lengths are members, too.
-var printed = []string{"stdout", "stderr"}
+// printed are the places in a structured result where something stands that a program wrote. The log has digests and lengths in its place.
+var printed = [][]string{{"stdout"}, {"stderr"}, {"facts", "witness", "data"}}
+
+// without takes the member out of an object to which names lead, if it is there.
+func without(object json.RawMessage, names []string) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(object, &members) != nil || members[names[0]] == nil {
+		return object
+	}
+	if len(names) == 1 {
+		delete(members, names[0])
+	} else {
+		members[names[0]] = without(members[names[0]], names[1:])
+	}
+	return encode(members)
+}
 
 func responseOf(end mcp.Ending) provenance.Response {
 	switch {
@@ -62,13 +76,11 @@ func responseOf(end mcp.Ending) provenance.Response {
 	if r.Result != nil {
 		one = *r.Result
 	}
+	for _, names := range printed {
+		one.Structured = without(one.Structured, names)
+	}
 	facts := map[string]json.RawMessage{}
-	if one.Structured != nil {
-		_ = json.Unmarshal(one.Structured, &facts)
-	}
-	for _, name := range printed {
-		delete(facts, name)
-	}
+	_ = json.Unmarshal(one.Structured, &facts) // it may have none
 	if r.TaskID != "" {
 		facts["task"], facts["task_status"] = encode(r.TaskID), encode(r.Status)
 	}
