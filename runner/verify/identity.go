@@ -7,6 +7,7 @@ import (
 
 	"pdlt.dev/pdlt/internal/jsonx"
 	"pdlt.dev/pdlt/provenance"
+	"pdlt.dev/pdlt/provenance/environment"
 	"pdlt.dev/pdlt/provenance/tree"
 	"pdlt.dev/pdlt/runner"
 )
@@ -16,12 +17,12 @@ type Lowerer interface {
 	// Version is the implementation version that episodes are sealed under. It names everything that the answers depend on.
 	Version() string
 	// Lower gives the identity of a source: the same for the same bytes, always. An error is [ErrUnknownSource] when this Lowerer cannot say, or a
-	// *Refusal with [CodeNotLowered] when it can say that the source has none; Found is then the message that evidence holds.
+	// *Refusal with [CodeNotLowered] when it can say that the source has none; Found is then the message that evidence holds. Any other is a fault.
 	Lower(source string) (string, error)
 }
 
 // ErrUnknownSource says that a [Lowerer] knows nothing of a source. It is never a verdict.
-var ErrUnknownSource = errors.New("no engine here, and the source is not in the table")
+var ErrUnknownSource = errors.New("no engine here, and the source is in no table")
 
 // PinContract is the contract under which a bound file may not change at all. [Pin] answers it in every registry.
 const PinContract = "pdlt.byte-pin.v1"
@@ -64,6 +65,39 @@ func (t Table) Lower(source string) (string, error) {
 		return "", refuse(CodeNotLowered, "$.source", row.Message, "a source that lowers")
 	}
 	return row.ID, nil
+}
+
+// lowerers gives those that answer the identity signal under a contract. The first one scores.
+func (r Registry) lowerers(contract string) []Lowerer {
+	if contract == PinContract {
+		return []Lowerer{Pin{}}
+	}
+	return r.Identity
+}
+
+// Lower gives the identity of a source under a contract, as the identity signal will see it. It implements [environment.Lowerer], so that packing binds what
+// scoring compares.
+func (r Registry) Lower(contract, source string) (string, error) {
+	id, err := "", ErrUnknownSource
+	if list := r.lowerers(contract); len(list) > 0 {
+		id, err = list[0].Lower(source)
+	}
+	if errors.Is(err, ErrUnknownSource) {
+		return "", environment.ErrNoEngine
+	}
+	if why, ok := notLowered(err); ok {
+		return "", errors.New(why)
+	}
+	return id, err
+}
+
+// notLowered gives why a source has no identity, if that is what an error says.
+func notLowered(err error) (string, bool) {
+	r := (*runner.Refusal)(nil)
+	if !errors.As(err, &r) || r.Code != CodeNotLowered {
+		return "", false
+	}
+	return r.Found, true
 }
 
 // binding is a file whose identity must remain.
@@ -114,8 +148,8 @@ func identity(policy jsonx.Value, patched Tree, l Lowerer) (Signal, error) {
 			return Signal{Error, reason("bound source missing: " + b.path)}, nil
 		}
 		after, err := l.Lower(f.Data)
-		if r := (*runner.Refusal)(nil); errors.As(err, &r) && r.Code == CodeNotLowered {
-			return Signal{Error, reason("lower error: " + r.Found)}, nil
+		if why, ok := notLowered(err); ok {
+			return Signal{Error, reason("lower error: " + why)}, nil
 		} else if errors.Is(err, ErrUnknownSource) {
 			return Signal{Error, reason("forge down: " + ErrUnknownSource.Error())}, nil
 		} else if err != nil {

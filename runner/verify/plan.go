@@ -75,9 +75,10 @@ func (r Registry) rows(task jsonx.Value) []implementation {
 				judge: func(_ context.Context, v view) (Signal, error) { return identity(policy, v.patched, l) },
 				knows: func(v view) bool { return knows(l, policy, v.patched) }}
 		}
-		list = append(list, row(PinContract, Pin{}))
-		for _, l := range r.Identity {
-			list = append(list, row("", l))
+		for _, contract := range []string{PinContract, ""} {
+			for _, l := range r.lowerers(contract) {
+				list = append(list, row(contract, l))
+			}
 		}
 	}
 	return list

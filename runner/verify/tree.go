@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"pdlt.dev/pdlt/provenance/snapshot"
 )
 
 // File is a file of a tree.
@@ -15,6 +17,15 @@ type File struct {
 
 // Tree is a subject: safe paths and what is there. Plans read trees and never change them.
 type Tree map[string]File
+
+// Subject makes a tree of the files of an admitted subject.
+func Subject(files map[string]snapshot.File) Tree {
+	t := Tree{}
+	for name, f := range files {
+		t[name] = File{Data: string(f.Data), Binary: f.Binary}
+	}
+	return t
+}
 
 // equal reports whether two trees have the same files.
 func (t Tree) equal(u Tree) bool { return maps.Equal(t, u) }

@@ -13,6 +13,8 @@ import (
 
 	"pdlt.dev/pdlt/confine"
 	"pdlt.dev/pdlt/internal/jsonx"
+	"pdlt.dev/pdlt/provenance/environment"
+	"pdlt.dev/pdlt/provenance/snapshot"
 	"pdlt.dev/pdlt/runner"
 	"pdlt.dev/pdlt/runner/verify"
 )
@@ -211,6 +213,34 @@ func TestAPinHoldsBytes(t *testing.T) {
 	}
 }
 
+func TestASubjectIsWhatWasAdmitted(t *testing.T) {
+	got := verify.Subject(map[string]snapshot.File{"a": {Data: []byte("x\n"), Mode: 0o755}, "b": {Data: []byte{0xff}, Binary: true}})
+	if diff := cmp.Diff(verify.Tree{"a": {Data: "x\n"}, "b": {Data: "\xff", Binary: true}}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestPackingBindsWhatScoringCompares(t *testing.T) {
+	var r environment.Lowerer = verify.Registry{}
+	pin, _ := verify.Pin{}.Lower("return 1\n")
+	if id, err := r.Lower(verify.PinContract, "return 1\n"); id != pin || err != nil {
+		t.Errorf("%s, %v; want %s", id, err, pin)
+	}
+	if _, err := r.Lower("residency.identity.v1", "return 1\n"); !errors.Is(err, environment.ErrNoEngine) {
+		t.Errorf("%v; want that nobody knows", err)
+	}
+	r = verify.Registry{Identity: []verify.Lowerer{verify.Table{Rows: map[string]verify.Lowered{"a": {ID: "sem-a"}, "b": {Message: "no b"}}}, verify.Pin{}}}
+	if id, err := r.Lower("residency.identity.v1", "a"); id != "sem-a" || err != nil {
+		t.Errorf("%s, %v; want what the first one says", id, err)
+	}
+	if _, err := r.Lower("residency.identity.v1", "b"); err == nil || err.Error() != "no b" {
+		t.Errorf("%v; want the words of the engine", err)
+	}
+	if _, err := r.Lower("", "c"); !errors.Is(err, environment.ErrNoEngine) {
+		t.Errorf("%v; want that nobody knows, and no guess of the second one", err)
+	}
+}
+
 // The labels are taken in sorted order, and so two defective ones give one answer live and on replay: specification §9.7.
 func TestTheFirstDefectInSortedOrderIsTold(t *testing.T) {
 	for _, c := range []struct{ policy, reason string }{
@@ -259,7 +289,10 @@ func TestATableNeverGuesses(t *testing.T) {
 		}
 	}
 	live := verify.Registry{Identity: []verify.Lowerer{table}}
-	if s := pinned(t, live, "residency.identity.v1", filled, verify.Inputs{Content: content, Patch: ptr(goodPatch)}); s.State != verify.Error {
+	// The words are hashed: other words are another version.
+	const words = "forge down: no engine here, and the source is in no table"
+	s := pinned(t, live, "residency.identity.v1", filled, verify.Inputs{Content: content, Patch: ptr(goodPatch)})
+	if why, _ := s.Detail.Get("reason"); s.State != verify.Error || why.Str != words {
 		t.Errorf("a source that nobody knows is %v", s)
 	}
 	if s := pinned(t, live, "residency.identity.v1", filled, verify.Inputs{Content: content, Patch: &three}); s.State != verify.Error || !strings.Contains(s.Detail.Members[0].Value.Str, "no 3") {
