@@ -11,8 +11,8 @@ import (
 	"pdlt.dev/pdlt/provenance/tree"
 )
 
-// TestsContract is the contract under which a test plan says that it runs confined. A task that names it, or leaves the runner profile out, is told the
-// truth by its own document; the commands of any other task run in the same cells.
+// TestsContract is the contract under which a run policy may name the confined runner and no network, which is what the commands get. Under any other
+// contract it may name the profile of the original only. The commands run in the same cells either way.
 const TestsContract = "pdlt.tests.v1"
 
 // rules are what a version of the tests signal accepts as a run policy.
