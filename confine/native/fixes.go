@@ -7,7 +7,8 @@ import (
 	"pdlt.dev/pdlt/confine"
 )
 
-// The fixes. Each is something to paste: what to change, and where. None of them weakens a cell: they let cells be built.
+// The fixes. Each is something to paste: what to change, and where. None of them weakens a cell: they let cells be built. What docs/install has as a file
+// is here as it is there.
 const (
 	fixUserNamespaces = `allow user namespaces; as root:
 sysctl -w user.max_user_namespaces=15000   # 0 switches them off; to keep it: a line in /etc/sysctl.d/60-pdlt.conf`
@@ -29,7 +30,9 @@ profile pdlt /usr/local/bin/pdlt flags=(unconfined) {
 Or, for every command of this machine: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`
 
 	fixContainer = `in a container, give the outer confinement up where it forbids building an inner one; every cell brings its own.
+docs/install has this as files, with a filter for the container in place of none.
 Docker, Podman: --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined
+For root without capabilities also: --cap-add SETFCAP
 Kubernetes 1.33 or later:
 spec:
   hostUsers: false
@@ -53,8 +56,9 @@ switched on, add landlock to the list after "lsm=" on the kernel command line; /
 
 	fixCgroup = `give this process a cgroup that it may divide.
 systemd: Delegate=yes in the unit, or start it as: systemd-run --user --scope -p Delegate=yes pdlt …
+On cgroup v2 it must not stay in that group itself: docs/install/leaf, put before the command, makes it one of its own.
 As root without systemd: a writable cgroup file system at /sys/fs/cgroup (mount -t cgroup2 none /sys/fs/cgroup)
-In a container: a private cgroup namespace with a writable /sys/fs/cgroup (--security-opt writable-cgroups=true where the engine knows it)`
+In a container: --cgroupns private --security-opt writable-cgroups=true (Podman: systempaths=unconfined in its place), for its root, and leaf`
 
 	fixLibrary = `install the C library and loader that the interpreter needs: "apt-get install libc6", or for a host's Python its own packages. The
 interpreter must not lie on a file system mounted noexec. Hosts with musl only cannot run the interpreter pack.`
