@@ -283,6 +283,25 @@ func TestManyCallsAtOnceAreToldToWait(t *testing.T) {
 	w := newWorld()
 	c := serve(t, w.profile("agent")).listen()
 	const room = 256
+	listen := func(id, more string) (a answer) {
+		c.call(id, "subscriptions/listen", `"notifications":{}`+more)
+		return c.answer()
+	}
+	for i := range room { // streams take none of the room
+		if a := listen(fmt.Sprintf(`"stream %d"`, i), ""); a.Error != nil || a.Method != "notifications/subscriptions/acknowledged" {
+			t.Fatalf("%+v", a)
+		}
+	}
+	if a := listen(`"too many"`, ""); a.Error == nil {
+		t.Errorf("%+v", a)
+	}
+	c.cancel(`"stream 0"`)
+	if a := listen(`"too long"`, `,"x":"`+strings.Repeat("x", 64<<10)+`"`); a.Error == nil || a.Error.Code != mcp.CodeInvalidParams {
+		t.Errorf("%+v", a)
+	}
+	if a := listen(`"stream 0"`, ""); a.Error != nil {
+		t.Errorf("%+v", a)
+	}
 	for i := range room {
 		c.tool(fmt.Sprint(i), "hold", "all")
 	}

@@ -54,6 +54,8 @@ const (
 	maxBytes = 2 * MaxLine
 	// maxListens bounds the listen streams. The Inspector opened eight by mistake.
 	maxListens = 256
+	// maxListenBytes bounds the line of a listen stream, which is kept as long as the stream: some hundred URIs.
+	maxListenBytes = 64 << 10
 )
 
 // Grace is how long work gets to end when the server is stopped. The promise outside is 2 s for everything: this for requests, as
@@ -79,7 +81,8 @@ type Gate struct {
 	closed  bool      // nothing is admitted any more
 	open    map[string][]*Request
 	all     map[*Request]struct{}
-	bytes   int
+	streams int             // the listen streams among all
+	bytes   int             // of the lines of the others
 	turn    bool            // a request has the turn to make a large answer
 	version string          // what the legacy handshake agreed on; "" before
 	caps    json.RawMessage // what the client declared in it

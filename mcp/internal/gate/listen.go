@@ -70,16 +70,6 @@ func (r *Request) stamp() map[string]json.RawMessage {
 	return map[string]json.RawMessage{MetaSubscription: r.id}
 }
 
-// listens counts the open listen streams. g.mu is held.
-func (g *Gate) listens() (n int) {
-	for r := range g.all {
-		if r.listen != nil {
-			n++
-		}
-	}
-	return n
-}
-
 // Changed tells everyone who asked that something changed; uri is that of an updated resource, else "".
 func (g *Gate) Changed(c Change, uri string) {
 	if !slices.Contains(g.cfg.Changes, c) {

@@ -87,11 +87,14 @@ func (g *Gate) enter(r *Request) (busy bool, e *Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	full := func(times int) bool {
-		return len(g.all) >= times*maxCalls || len(g.all) > 0 && g.bytes+r.size > times*maxBytes
+		open := len(g.all) - g.streams // streams last, and nobody waits for them
+		return open >= times*maxCalls || open > 0 && g.bytes+r.size > times*maxBytes
 	}
-	if r.Method == "tools/call" {
+	switch {
+	case r.listen != nil:
+	case r.Method == "tools/call":
 		busy = full(1)
-	} else {
+	default:
 		for full(2) && !g.closed && g.stopped.Err() == nil {
 			g.left.Wait()
 		}
@@ -101,7 +104,9 @@ func (g *Gate) enter(r *Request) (busy bool, e *Error) {
 		return false, Errorf(CodeInternal, "%v", errClosed)
 	case !g.cfg.SharedIDs && len(g.open[r.key]) > 0:
 		return false, Errorf(CodeInvalid, "$.id is in use by a request that is still open")
-	case r.listen != nil && g.listens() >= maxListens:
+	case r.listen != nil && r.size > maxListenBytes:
+		return false, Errorf(CodeInvalidParams, "a request for a stream has %d bytes, and at most %d are kept", r.size, maxListenBytes)
+	case r.listen != nil && g.streams >= maxListens:
 		return false, Errorf(CodeInternal, "there are %d listen streams already", maxListens)
 	}
 	r.ctx, r.cancel = context.WithCancelCause(r.Lifetime())
@@ -110,10 +115,12 @@ func (g *Gate) enter(r *Request) (busy bool, e *Error) {
 		g.open[r.key] = append(g.open[r.key], r)
 	}
 	g.all[r] = struct{}{}
-	g.bytes += r.size
-	if r.listen == nil {
-		g.work.Add(1)
+	if r.listen != nil {
+		g.streams++
+		return false, nil
 	}
+	g.bytes += r.size
+	g.work.Add(1)
 	return busy, nil
 }
 
@@ -133,7 +140,11 @@ func (g *Gate) leave(r *Request) {
 	r.cancel(nil)
 	g.mu.Lock()
 	delete(g.all, r)
-	g.bytes -= r.size
+	if r.listen != nil {
+		g.streams--
+	} else {
+		g.bytes -= r.size
+	}
 	if r.turn {
 		g.turn = false
 	}
