@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -760,5 +761,55 @@ func TestTheCallLogHasADefaultPlace(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "live-sessions")); !os.IsNotExist(err) {
 		t.Errorf("the sessions folder: %v; required: not made", err)
+	}
+}
+
+// What the README says to paste works: each client's configuration is JSON that starts a server which answers, and the shell's set-up check
+// prints its two lines.
+func TestWhatTheREADMESaysToPaste(t *testing.T) {
+	name := needPdlt(t)
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := "HOME=" + t.TempDir()
+	found := regexp.MustCompile("`(\\{\"(?:mcpServers|servers)\".*\\})`").FindAllSubmatch(readme, -1)
+	if len(found) != 3 {
+		t.Errorf("found %d configurations; required: those of Claude Desktop, Cursor and VS Code", len(found))
+	}
+	for _, f := range found {
+		var config struct {
+			MCPServers, Servers map[string]struct {
+				Command string
+				Args    []string
+			}
+		}
+		if err := json.Unmarshal(f[1], &config); err != nil {
+			t.Errorf("%s: %v", f[1], err)
+			continue
+		}
+		if config.MCPServers == nil {
+			config.MCPServers = config.Servers
+		}
+		cmd := exec.Command(name, config.MCPServers["pdlt"].Args...)
+		cmd.Env = append(os.Environ(), home)
+		cmd.Stdin = strings.NewReader(initialize + "\n")
+		if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), `"pdlt-agent-tools"`) || filepath.Base(config.MCPServers["pdlt"].Command) != "pdlt" {
+			t.Errorf("%s: %v: %s", f[1], err, out)
+		}
+	}
+	if !regexp.MustCompile("`claude mcp add pdlt -- \\S+/pdlt serve`").Match(readme) {
+		t.Error("found no command for Claude Code")
+	}
+	check := regexp.MustCompile(`(?s)\$ (printf .*?\| bin/pdlt serve)\n`).FindSubmatch(readme)
+	if check == nil {
+		t.Fatal("found no set-up check")
+	}
+	cmd := exec.Command("sh", "-c", string(check[1]))
+	cmd.Dir, cmd.Env = root, append(os.Environ(), home)
+	out, err := cmd.Output()
+	if lines := bytes.Split(bytes.TrimSuffix(out, []byte("\n")), []byte("\n")); err != nil || len(lines) != 2 ||
+		!bytes.Contains(lines[1], []byte(`standard output:\n42`)) || !bytes.Contains(lines[1], []byte(`"isError":false`)) {
+		t.Errorf("the set-up check: %v: %s", err, out)
 	}
 }
