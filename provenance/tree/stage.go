@@ -33,14 +33,10 @@ func (s *Stage) Dir() string { return s.dir }
 // Put writes a file at a path that [Path] gives, with this mode whatever the umask is. It fails if the file is there, also under a name that the system
 // takes for the same.
 func (s *Stage) Put(name string, data []byte, mode Mode) error {
-	at := filepath.Join(s.dir, filepath.FromSlash(name))
-	for up := path.Dir(name); !s.folders[up]; up = path.Dir(up) {
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			return err
-		}
-		s.folders[up] = true
+	if err := s.Mkdir(path.Dir(name)); err != nil {
+		return err
 	}
-	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(s.at(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -52,6 +48,17 @@ func (s *Stage) Put(name string, data []byte, mode Mode) error {
 		return err
 	}
 	s.files = append(s.files, name)
+	return nil
+}
+
+// Mkdir makes a folder, and those that it is in. It may be there.
+func (s *Stage) Mkdir(name string) error {
+	for up := name; !s.folders[up]; up = path.Dir(up) {
+		if err := os.MkdirAll(s.at(up), 0o755); err != nil {
+			return err
+		}
+		s.folders[up] = true
+	}
 	return nil
 }
 
