@@ -155,6 +155,13 @@ func TestAServerWithoutDescriptorsRunsNothingUnwatched(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			c := opened(t, confine.Options{Start: mode, Slots: 1})
 			answers(t, c, "print(1)", "1\n")
+			var before unix.Rlimit
+			if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &before); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 512, Max: before.Max}, nil); err != nil { // some machines allow a million
+				t.Fatal(err)
+			}
 			var held []int
 			for {
 				fd, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -170,6 +177,9 @@ func TestAServerWithoutDescriptorsRunsNothingUnwatched(t *testing.T) {
 			res, err := c.Run(context.Background(), spec)
 			for _, fd := range held {
 				unix.Close(fd)
+			}
+			if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, &before, nil); err != nil {
+				t.Fatal(err)
 			}
 			if err == nil && res.Outcome.Stopped != confine.StoppedWall {
 				t.Errorf("%+v; want an error, or a run with its limits", res.Outcome)
