@@ -15,8 +15,7 @@ func Path(p string) (string, bool) {
 // Below normalises a path as [Path] does, and gives "." for the folder itself.
 func Below(p string) (string, bool) {
 	p = strings.ReplaceAll(p, `\`, "/")
-	_, first := utf8.DecodeRuneInString(p)
-	if strings.HasPrefix(p, "/") || strings.HasPrefix(p[first:], ":") {
+	if strings.HasPrefix(p, "/") || drive(p) {
 		return "", false
 	}
 	parts := strings.Split(p, "/")
@@ -27,7 +26,15 @@ func Below(p string) (string, bool) {
 	if len(parts) == 0 {
 		return ".", true
 	}
-	return strings.Join(parts, "/"), true
+	clean := strings.Join(parts, "/")
+	// The original takes ./c:x, which is c:x to whoever normalises it once more.
+	return clean, !drive(clean)
+}
+
+// drive reports whether a path begins as one on a drive of its own does.
+func drive(p string) bool {
+	_, first := utf8.DecodeRuneInString(p)
+	return strings.HasPrefix(p[first:], ":")
 }
 
 // Match reports whether a pattern matches a whole name: specification §3.2. A slash is not special.
