@@ -96,10 +96,11 @@ func compress(l loaded, names []string) ([]byte, error) {
 		if err := c.Close(); err != nil {
 			return nil, err
 		}
-		//lint:ignore SA1019 CreateRaw writes this field and does not look at Modified
 		h := &zip.FileHeader{
-			Name: name, Method: zip.Deflate, CreatorVersion: zipUnix | zipVersion, ReaderVersion: zipVersion, ModifiedDate: zipDate,
-			CRC32: crc32.ChecksumIEEE(f.Data), CompressedSize64: uint64(packed.Len()), UncompressedSize64: uint64(len(f.Data)),
+			Name: name, Method: zip.Deflate, CreatorVersion: zipUnix | zipVersion, ReaderVersion: zipVersion,
+			//lint:ignore SA1019 CreateRaw writes this field and does not look at Modified
+			ModifiedDate: zipDate,
+			CRC32:        crc32.ChecksumIEEE(f.Data), CompressedSize64: uint64(packed.Len()), UncompressedSize64: uint64(len(f.Data)),
 			ExternalAttrs: uint32(f.Mode.Canonical()) << 16,
 		}
 		if strings.ContainsFunc(name, func(r rune) bool { return r > 0x7e }) {
