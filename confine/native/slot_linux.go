@@ -53,6 +53,7 @@ type slot struct {
 	base     int64 // memory charged to the slot before any cell
 	buf      []byte
 	wake     int       // eventfd: a cancelled run
+	groups   bool      // groups of the server may show
 	own      [7]uint64 // the server's namespaces when the slot was made
 }
 
@@ -190,7 +191,7 @@ func raw(prog []unix.SockFilter) cell.Filter {
 
 // open starts a launcher for key.
 func (c *confiner) openSlot(key slotKey, index int) (*slot, error) {
-	s := &slot{key: key, index: index, abi: c.abi, wake: -1, own: ownNamespaces(), buf: make([]byte, 64<<10)}
+	s := &slot{key: key, index: index, abi: c.abi, wake: -1, groups: keepsGroups(c.userns), own: ownNamespaces(), buf: make([]byte, 64<<10)}
 	if !key.command {
 		s.in = c.in
 	}

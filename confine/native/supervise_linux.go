@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -294,7 +296,17 @@ func (s *slot) verify(r *cell.Ready) error {
 	if r.Seccomp != 2 || r.NoNewPrivs != 1 || r.Caps != 0 || r.UID != 1000 || r.EUID != 1000 || r.GID != 1000 {
 		return fmt.Errorf("cell is not locked down: seccomp %d, no_new_privs %d, capabilities %d, uid %d/%d, gid %d", r.Seccomp, r.NoNewPrivs, r.Caps, r.UID, r.EUID, r.GID)
 	}
+	if r.Groups != 0 && !s.groups {
+		return fmt.Errorf("cell keeps %d groups of the server", r.Groups)
+	}
 	return nil
+}
+
+// keepsGroups reports whether programs show the groups of the user who runs them, as nobody's: nobody may drop groups in a user namespace whose
+// maker could not.
+func keepsGroups(userns bool) bool {
+	b, err := os.ReadFile("/proc/self/setgroups")
+	return userns || err == nil && strings.TrimSpace(string(b)) == "deny"
 }
 
 var namespaceNames = [7]string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}

@@ -140,13 +140,6 @@ print("descriptors", len(kept) < 256)
 
 const confined = "filter 2 new privileges 1 capabilities {'0000000000000000'}\nids 1000 1000 session True name sandbox processes []\ngroups 0\ndescriptors True\n"
 
-// gaps are the refusals that are not noticed yet, with what is lost. Each has a line in docs/rough-edges.md.
-var gaps = map[string]string{
-	"prlimit64 refused to root":             "the limits of descriptors, file size and core files",
-	"prlimit64 refused to an ordinary user": "the limits of descriptors, file size and core files",
-	"setgroups refused to root":             "the freedom from the server's groups",
-}
-
 // Report 96: whatever a host lacks, a program runs with everything that its report claims, or not at all. Each call that building a cell takes is refused in
 // turn, to root and to an ordinary user.
 func TestWithoutAStepNothingRunsOrEverythingHolds(t *testing.T) {
@@ -175,15 +168,10 @@ func TestWithoutAStepNothingRunsOrEverythingHolds(t *testing.T) {
 			name := call + " refused to " + user
 			t.Run(name, func(t *testing.T) {
 				a := h.run(t, []string{flag, "-refuse=EPERM:" + call}, groups, program, "run", "-")
-				loss, gap := gaps[name]
-				switch held := a.stdout == confined; {
+				switch {
 				case a.stdout == "" && a.status != 0 && a.stderr != "":
 					refused++
-				case gap && held:
-					t.Errorf("no longer lost: %s; take %q out of gaps and of docs/rough-edges.md", loss, name)
-				case gap:
-					t.Logf("known, and lost: %s", loss)
-				case !held:
+				case a.stdout != confined:
 					t.Errorf("exit status %d, the program says\n%s%s\nwant no word, or\n%s", a.status, a.stdout, a.stderr, confined)
 				}
 			})

@@ -343,17 +343,17 @@ static const char *lock_files(const struct cell_config *cfg)
 	return NULL;
 }
 
-static void limit(int what, uint64_t soft, uint64_t hard)
+/* A hard limit cannot be raised here, only lowered: never ask for more than there is. */
+static int limit(int what, uint64_t soft, uint64_t hard)
 {
 	struct rlimit now, want = { soft, hard };
-	/* A hard limit cannot be raised here, only lowered: never ask for more than there is. */
-	if (getrlimit(what, &now) == 0) {
-		if (want.rlim_max > now.rlim_max)
-			want.rlim_max = now.rlim_max;
-		if (want.rlim_cur > want.rlim_max)
-			want.rlim_cur = want.rlim_max;
-	}
-	setrlimit(what, &want);
+	if (getrlimit(what, &now) < 0)
+		return -1;
+	if (want.rlim_max > now.rlim_max)
+		want.rlim_max = now.rlim_max;
+	if (want.rlim_cur > want.rlim_max)
+		want.rlim_cur = want.rlim_max;
+	return setrlimit(what, &want);
 }
 
 /* ---- the two processes of a cell -------------------------------------------------------------------------- */
@@ -525,9 +525,8 @@ static _Noreturn void run_program(const struct cell_config *cfg, struct parts *p
 	if ((step = enter_user_namespace(cfg)) || (step = empty_bounding_set()))
 		cell_fail_ready(req, step, errno);
 	setsid();
-	limit(RLIMIT_CORE, 0, 0);
-	limit(RLIMIT_MEMLOCK, 0, 0);
-	limit(RLIMIT_MSGQUEUE, 0, 0);
+	if (limit(RLIMIT_CORE, 0, 0) < 0 || limit(RLIMIT_MEMLOCK, 0, 0) < 0 || limit(RLIMIT_MSGQUEUE, 0, 0) < 0)
+		cell_fail_ready(req, "set limits", errno);
 	if ((step = drop_privileges(INSIDE_ID, INSIDE_ID)) || (step = lock_files(cfg)))
 		cell_fail_ready(req, step, errno);
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* again: ids changed */
@@ -963,13 +962,14 @@ void cell_receive(struct cell *c)
 		cell_fail_ready(fd, "set standard streams", errno);
 	close_range(3, ~0U, 0);
 	/* Last, and the address space after everything else: the set-up must not run into the program's limits. */
-	if (q->nofile) limit(RLIMIT_NOFILE, q->nofile, q->nofile);
-	if (q->nproc) limit(RLIMIT_NPROC, q->nproc, q->nproc);
-	if (q->stack_bytes) limit(RLIMIT_STACK, q->stack_bytes, q->stack_bytes);
-	/* One second between the signal that can be handled and the kill that cannot. */
-	if (q->cpu_s) limit(RLIMIT_CPU, q->cpu_s, q->cpu_s + 1ULL);
-	if (q->fsize_bytes) limit(RLIMIT_FSIZE, q->fsize_bytes, q->fsize_bytes);
-	if (q->as_bytes) limit(RLIMIT_AS, q->as_bytes, q->as_bytes);
+	const struct { int what; uint64_t soft, hard; } limits[] = {
+		{ RLIMIT_NOFILE, q->nofile, q->nofile }, { RLIMIT_NPROC, q->nproc, q->nproc }, { RLIMIT_STACK, q->stack_bytes, q->stack_bytes },
+		/* One second between the signal that can be handled and the kill that cannot. */
+		{ RLIMIT_CPU, q->cpu_s, q->cpu_s + 1ULL }, { RLIMIT_FSIZE, q->fsize_bytes, q->fsize_bytes }, { RLIMIT_AS, q->as_bytes, q->as_bytes },
+	};
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+		if (limits[i].soft && limit(limits[i].what, limits[i].soft, limits[i].hard) < 0)
+			cell_fail_ready(fd, "set limits", errno);
 }
 
 void cell_enter_python(struct cell *c)
