@@ -12,8 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"pdlt.dev/pdlt/internal/jsonx"
 	"pdlt.dev/pdlt/provenance"
 	"pdlt.dev/pdlt/provenance/environment"
+	"pdlt.dev/pdlt/provenance/snapshot"
 	"pdlt.dev/pdlt/provenance/tree"
 )
 
@@ -366,3 +368,78 @@ func BenchmarkTenThousandFiles(b *testing.B) {
 		must(b, err)
 	}
 }
+
+func TestAPackageOfOneTaskIsAnEvaluationBundle(t *testing.T) {
+	p, err := packed(t, nil)
+	must(t, err)
+	e, err := environment.OpenEvaluation(p.Directory)
+	must(t, err)
+	if id, err := provenance.Task.ID(e.Task); err != nil || id != p.Tasks[0].ID || len(e.Content) != 2 || e.Agent != nil {
+		t.Errorf("opened %s, %v with %v", id, err, e)
+	}
+	write(t, p.Directory, "agent.json", `{"command":["python3","agent.py"]}`)
+	if e, err := environment.OpenEvaluation(p.Directory); err != nil || len(e.Agent) != 2 {
+		t.Errorf("the agent is %v, %v", e.Agent, err)
+	}
+	for text, want := range map[string]string{
+		`[`: environment.CodeEvaluationMalformed, `[]`: environment.CodeEvaluationMalformed, `{}`: environment.CodeEvaluationVersion,
+		`{"eval_bundle_version":"traaviis.eval-bundle.v1","task":"../x"}`:      environment.CodeEvaluationMember,
+		`{"eval_bundle_version":"traaviis.eval-bundle.v1","task":null}`:        environment.CodeEvaluationMember,
+		`{"eval_bundle_version":"traaviis.eval-bundle.v1","task":"nope.json"}`: environment.CodeEvaluationMember,
+		`{"eval_bundle_version":"traaviis.eval-bundle.v1","subject":"nope"}`:   environment.CodeEvaluationMember,
+		`{"eval_bundle_version":"traaviis.eval-bundle.v1","agent":"READ.md"}`:  environment.CodeEvaluationMember,
+	} {
+		write(t, p.Directory, "bundle.json", text)
+		if _, err := environment.OpenEvaluation(p.Directory); code(t, err) != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	write(t, p.Directory, "bundle.json", `{"eval_bundle_version":"traaviis.eval-bundle.v1","subject":"garden"}`)
+	write(t, p.Directory, "garden/plan.txt", "the bed is north\n")
+	if _, err := environment.OpenEvaluation(p.Directory); code(t, err) != snapshot.CodeSubject {
+		t.Errorf("%v, want %s", err, snapshot.CodeSubject)
+	}
+	must(t, os.Remove(filepath.Join(p.Directory, "bundle.json")))
+	if _, err := environment.OpenEvaluation(p.Directory); code(t, err) != environment.CodeEvaluationMissing {
+		t.Errorf("%v, want %s", err, environment.CodeEvaluationMissing)
+	}
+}
+
+// A world is packed and verified by whoever can lower it, and never evaluated.
+func TestAWorld(t *testing.T) {
+	src := t.TempDir()
+	write(t, src, "env.json", `{"environment_version":"traaviis.environment.v1","substrate_profile":"trvm.world.v1","subject":{"kind":"wrl_source","path":"w"}}`)
+	write(t, src, "w", "profile x\n")
+	dest := filepath.Join(t.TempDir(), "package")
+	if _, err := environment.Pack(src, dest, lower{}); code(t, err) != environment.CodeEngineUnavailable {
+		t.Errorf("%v, want %s", err, environment.CodeEngineUnavailable)
+	}
+	p, err := environment.Pack(src, dest, worldly{})
+	if err != nil || p.Subject.Value.Str != "sem-10" || p.Runnable {
+		t.Fatalf("packed %+v, %v", p, err)
+	}
+	if _, err := environment.Verify(dest, false, nil); code(t, err) != environment.CodeEngineUnavailable {
+		t.Errorf("%v, want %s", err, environment.CodeEngineUnavailable)
+	}
+	if p, err := environment.Verify(dest, true, nil); err != nil || p.Environment.Kind != jsonx.Null {
+		t.Errorf("its files alone: %v", err)
+	}
+	if _, err := environment.Open(dest); code(t, err) != environment.CodeNotEvaluable {
+		t.Errorf("%v, want %s", err, environment.CodeNotEvaluable)
+	}
+	must(t, os.RemoveAll(dest))
+	if _, err := environment.Pack(src, dest, broken{}); code(t, err) != environment.CodeSubjectUnlowerable {
+		t.Errorf("%v, want %s", err, environment.CodeSubjectUnlowerable)
+	}
+}
+
+// worldly names a world by its length; broken says that every source is wrong.
+type (
+	worldly struct{}
+	broken  struct{}
+)
+
+func (worldly) Lower(_, source string) (string, error) {
+	return fmt.Sprintf("sem-%d", len(source)), nil
+}
+func (broken) Lower(string, string) (string, error) { return "", errors.New("a line that is none") }

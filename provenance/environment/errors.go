@@ -93,6 +93,12 @@ const (
 	CodeClosureRunPolicy      = "CLOSURE_RUN_POLICY"
 	CodeClosureSplit          = "CLOSURE_SPLIT"
 
+	// An evaluation bundle: the specification leaves these names free.
+	CodeEvaluationMissing   = "EVALUATION_MISSING"
+	CodeEvaluationMalformed = "EVALUATION_MALFORMED"
+	CodeEvaluationVersion   = "EVALUATION_VERSION"
+	CodeEvaluationMember    = "EVALUATION_MEMBER"
+
 	// Archives.
 	CodeArchiveUnsafe     = "BUNDLE_ARCHIVE_UNSAFE"
 	CodeArchiveUnreadable = "BUNDLE_ARCHIVE_UNREADABLE"
