@@ -144,6 +144,10 @@ func unreadable(err error) error {
 
 func unzip(data []byte) (loaded, error) {
 	in := intake{l: loaded{files: map[string]tree.File{}}}
+	// The reader makes a header of each entry before it gives one: they are counted first, by what begins them.
+	if bytes.Count(data, []byte("PK\x01\x02")) > tree.MaxEntries {
+		return in.l, refuse(CodeBundleTooLarge, "archive", tree.ErrTooLarge.Error(), "no more than that")
+	}
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return in.l, unreadable(err)

@@ -7,14 +7,6 @@ import (
 	"pdlt.dev/pdlt/provenance"
 )
 
-// The refusal codes of a submission: specification §13.3.
-const (
-	CodeSubmissionMalformed = "ORS_SUBMISSION_MALFORMED"
-	CodeSubmissionVersion   = "ORS_SUBMISSION_VERSION"
-	CodeSubmissionField     = "ORS_SUBMISSION_FIELD"
-	CodeSubmissionType      = "ORS_SUBMISSION_TYPE"
-)
-
 // SubmissionVersion is the version of a submission.
 const SubmissionVersion = "traaviis.remote-submission.v1"
 

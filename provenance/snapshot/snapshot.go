@@ -13,9 +13,6 @@ import (
 	"pdlt.dev/pdlt/provenance/tree"
 )
 
-// CodeSubject is the code of a refusal to admit a folder: it is not the sealed subject.
-const CodeSubject = "ADMISSION_SUBJECT"
-
 // Version is the version of the document.
 const Version = "residency.snapshot.v1"
 
@@ -210,7 +207,7 @@ func refuse(path, found, required string) error {
 
 // readFailure turns what a hostile folder can cause into a refusal. What is left is a fault.
 func readFailure(path string, err error) error {
-	for _, cause := range []error{tree.ErrLink, tree.ErrNotRegular, tree.ErrTooLarge, fs.ErrNotExist} {
+	for _, cause := range []error{tree.ErrLink, tree.ErrNotRegular, tree.ErrTooLarge, fs.ErrNotExist, fs.ErrPermission} {
 		if errors.Is(err, cause) {
 			return refuse(path, cause.Error(), "a folder of regular files, and nothing else")
 		}

@@ -62,7 +62,7 @@ func (s *Stage) Mkdir(name string) error {
 	return nil
 }
 
-// Publish flushes every file and folder to stable storage, gives the folder its name, and flushes that. Its folders have the mode 0755. It fails if
+// Publish flushes every file and folder to stable storage, and gives the folder its name. After an error it has none. Its folders have the mode 0755. It fails if
 // something other than an empty folder has the name; errors.Is then gives fs.ErrExist.
 func (s *Stage) Publish() error {
 	names := append([]string{}, s.files...)
@@ -82,7 +82,8 @@ func (s *Stage) Publish() error {
 		return err
 	}
 	s.dir = ""
-	return syncPath(filepath.Dir(s.dest))
+	syncName(s.dest)
+	return nil
 }
 
 // Discard removes the stage, unless it was published.
@@ -131,5 +132,9 @@ func Replace(name string, data []byte, mode Mode) error {
 	if err := os.Rename(f.Name(), name); err != nil {
 		return err
 	}
-	return syncPath(filepath.Dir(name))
+	syncName(name)
+	return nil
 }
+
+// syncName flushes the folder that a name is in, as well as it can be done: what has the name is there and whole, and an error could not take it back.
+func syncName(name string) { _ = syncPath(filepath.Dir(name)) }
