@@ -18,7 +18,6 @@ import (
 	"pdlt.dev/pdlt/provenance/environment"
 	"pdlt.dev/pdlt/provenance/snapshot"
 	"pdlt.dev/pdlt/provenance/tree"
-	"pdlt.dev/pdlt/runner"
 	"pdlt.dev/pdlt/runner/verify"
 )
 
@@ -39,24 +38,19 @@ func residencyEnvironments(t *testing.T) environmentIndex {
 	return index
 }
 
-// engine is the table of worlds as packing asks for it.
-type engine struct{ verify.Table }
-
-func (e engine) Lower(_, source string) (string, error) {
-	id, err := e.Table.Lower(source)
-	if errors.Is(err, verify.ErrUnknownSource) {
-		err = environment.ErrNoEngine
-	}
-	return id, err
+// engine is a registry that knows the worlds of the vectors.
+func engine(t *testing.T) verify.Registry {
+	t.Helper()
+	return verify.Registry{Identity: []verify.Lowerer{residencyWorlds(t)}}
 }
 
 // unknownWorld answers one source that the vectors break and that no table has.
-type unknownWorld struct{ engine }
+type unknownWorld struct{ verify.Registry }
 
-func (e unknownWorld) Lower(contract, source string) (string, error) {
-	id, err := e.engine.Lower(contract, source)
+func (r unknownWorld) Lower(contract, source string) (string, error) {
+	id, err := r.Registry.Lower(contract, source)
 	if errors.Is(err, environment.ErrNoEngine) {
-		err = &runner.Refusal{Code: verify.CodeNotLowered, Path: "$.source", Found: "a line that is none", Required: "a source that lowers"}
+		err = errors.New("a line that is none")
 	}
 	return id, err
 }
@@ -89,7 +83,7 @@ func TestResidencyEnvironmentsPack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := layOut(t, index.Sources[name], "environments", name, "source")
 			dest := filepath.Join(t.TempDir(), "package")
-			p, err := environment.Pack(source, dest, engine{residencyWorlds(t)})
+			p, err := environment.Pack(source, dest, engine(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +123,7 @@ func TestResidencyPackRefusesAndMoves(t *testing.T) {
 		}
 	}
 	shared(t, "residency/pack/cases.json", &file)
-	worlds := engine{residencyWorlds(t)}
+	worlds := engine(t)
 	for _, c := range file.Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			source := layOut(t, index.Sources[c.Base], "environments", c.Base, "source")
@@ -188,7 +182,7 @@ func TestResidencyPackagesVerify(t *testing.T) {
 		}
 	}
 	shared(t, "residency/bundle/cases.json", &file)
-	worlds := engine{residencyWorlds(t)}
+	worlds := engine(t)
 	for _, c := range file.Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			dir := layOut(t, index.Packages[c.Base], "environments", c.Base, "package")

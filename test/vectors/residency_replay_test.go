@@ -29,10 +29,7 @@ import (
 // judging asks the verifiers of a registry about an episode.
 func judging(r verify.Registry) bundle.Judge {
 	return func(ctx context.Context, q bundle.Question) (bundle.Answer, error) {
-		in := verify.Inputs{Content: verify.Tree{}, Finding: q.Finding, Patch: q.Patch, RunFailed: q.RunFailed, Tampered: q.Tampered}
-		for name, f := range q.Content {
-			in.Content[name] = verify.File{Data: string(f.Data), Binary: f.Binary}
-		}
+		in := verify.Inputs{Content: verify.Subject(q.Content), Finding: q.Finding, Patch: q.Patch, RunFailed: q.RunFailed, Tampered: q.Tampered}
 		plan, err := r.Replay(q.Task, q.Reward, q.Sealed, in)
 		if refusal := (*runner.Refusal)(nil); errors.As(err, &refusal) {
 			return bundle.Answer{}, fmt.Errorf("%w: %w", bundle.ErrUnjudgeable, err)
