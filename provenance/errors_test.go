@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // Codes are part of the contract with whoever branches on them. A change to the golden file is a line in the changelog.
 func TestCodesAreTheOnesThatWerePublished(t *testing.T) {
 	var b strings.Builder
-	for _, folder := range []string{"bundle", "environment", "receipt", "snapshot"} {
+	for _, folder := range []string{"bundle", "environment", "receipt", "report", "snapshot"} {
 		file, err := parser.ParseFile(token.NewFileSet(), path.Join(folder, "errors.go"), nil, 0)
 		if err != nil {
 			t.Fatal(err)
