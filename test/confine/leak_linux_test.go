@@ -58,6 +58,11 @@ func cgroupsOf(t *testing.T, pid int) []string {
 	return found
 }
 
+// most is the larger of each.
+func (h holdings) most(o holdings) holdings {
+	return holdings{files: max(h.files, o.files), processes: max(h.processes, o.processes), mounts: max(h.mounts, o.mounts), cgroups: max(h.cgroups, o.cgroups), rss: max(h.rss, o.rss)}
+}
+
 func TestThousandsOfRunsLeaveNothingAndMemoryIsFlat(t *testing.T) {
 	confinetest.Offer(nativeBackend(t))
 	confinetest.Need(t, confine.FSRead)
@@ -82,8 +87,8 @@ func TestThousandsOfRunsLeaveNothingAndMemoryIsFlat(t *testing.T) {
 				if !res.Outcome.Clean() || res.Outcome.Stdout.Text != "42\n" || res.Outcome.Steps == nil || *res.Outcome.Steps > 20 {
 					t.Fatalf("run %d: %+v", i, res.Outcome)
 				}
-				if i == runs/5 {
-					early = holdingsNow(t)
+				if i <= runs/5 && i%max(1, runs/100) == 0 {
+					early = early.most(holdingsNow(t)) // not one moment: a zygote may just be making room for the next
 				}
 			}
 			late = holdingsNow(t)
