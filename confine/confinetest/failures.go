@@ -120,9 +120,7 @@ print(got, full.acquire(False))
 		}
 		t.Run(r.name, func(t *testing.T) {
 			s.run(t, c, confine.Spec{Program: confine.Python(nil), Policy: r.policy}) // its slots are there now, and are not counted below
-			before := steady()
-			s.one(t, c, r)
-			if after := steady(); len(after) > len(before) {
+			if before, after, left := leaves(func() { s.one(t, c, r) }); left {
 				t.Errorf("processes before %v, after %v; want no more", before, after)
 			}
 		})

@@ -95,9 +95,7 @@ if __name__ == "__main__":
 		for _, r := range rows {
 			t.Run(r.name, func(t *testing.T) {
 				s.run(t, c, confine.Spec{Program: confine.Python(nil), Policy: families}) // a slot may have been given up by the row before
-				before := steady()
-				s.one(t, c, r)
-				if after := steady(); len(after) > len(before) {
+				if before, after, left := leaves(func() { s.one(t, c, r) }); left {
 					t.Errorf("processes before %v, after %v; want no more", before, after)
 				}
 			})
@@ -119,28 +117,29 @@ print(n)
 	t.Run("closing ends what runs and leaves nothing", func(t *testing.T) {
 		o := s.Options
 		o.Start = s.mode
-		before := len(steady())
-		c, err := s.Open(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		started := make(chan struct{}, 16)
-		done := make(chan confine.Result, 1)
-		spec := confine.Spec{Program: confine.Python([]byte(grandchild + "leave(); print('go', flush=True); time.sleep(60)")), Policy: families, Stdout: tap(func() { started <- struct{}{} })}
-		go func() {
-			res, err := c.Run(t.Context(), spec)
+		before, after, left := leaves(func() {
+			c, err := s.Open(o)
 			if err != nil {
-				t.Errorf("run: %v", err)
+				t.Fatal(err)
 			}
-			done <- res
-		}()
-		<-started
-		if err := c.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-		row{stopped: confine.StoppedCancelled, signal: -1}.judge(t, <-done)
-		if after := steady(); len(after) > before {
-			t.Errorf("%d processes before, after closing %v", before, after)
+			started := make(chan struct{}, 16)
+			done := make(chan confine.Result, 1)
+			spec := confine.Spec{Program: confine.Python([]byte(grandchild + "leave(); print('go', flush=True); time.sleep(60)")), Policy: families, Stdout: tap(func() { started <- struct{}{} })}
+			go func() {
+				res, err := c.Run(t.Context(), spec)
+				if err != nil {
+					t.Errorf("run: %v", err)
+				}
+				done <- res
+			}()
+			<-started
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			row{stopped: confine.StoppedCancelled, signal: -1}.judge(t, <-done)
+		})
+		if left {
+			t.Errorf("processes before %v, after closing %v", before, after)
 		}
 	})
 }
