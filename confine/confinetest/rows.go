@@ -117,21 +117,22 @@ func (s *suite) lifeCycle(t *testing.T) {
 		row{stdout: "1\n"}.judge(t, s.python(t, s.open(t, func(*confine.Options) {}), "print(1)", confine.Limits{}))
 	})
 	t.Run(s.declare("C7", "an interrupted run is dead within five seconds and the next one works"), func(t *testing.T) {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		var once sync.Once
-		begin := time.Now()
-		before := len(steady())
-		res, err := s.hints.Run(ctx, confine.Spec{Program: confine.Python([]byte("import time; print(1, flush=True); time.sleep(60)")), Policy: minimal, Stdout: tap(func() { once.Do(cancel) })})
-		if err != nil {
-			t.Fatal(err)
-		}
-		row{stopped: confine.StoppedCancelled, signal: 9}.judge(t, res)
-		if took := time.Since(begin); took > 5*time.Second {
-			t.Errorf("took %v", took)
-		}
-		if now := steady(); len(now) > before {
-			t.Errorf("%d processes before, now %v", before, now)
+		before, after, left := leaves(func() {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			var once sync.Once
+			begin := time.Now()
+			res, err := s.hints.Run(ctx, confine.Spec{Program: confine.Python([]byte("import time; print(1, flush=True); time.sleep(60)")), Policy: minimal, Stdout: tap(func() { once.Do(cancel) })})
+			if err != nil {
+				t.Fatal(err)
+			}
+			row{stopped: confine.StoppedCancelled, signal: 9}.judge(t, res)
+			if took := time.Since(begin); took > 5*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+		if left {
+			t.Errorf("processes before %v, now %v", before, after)
 		}
 		row{stdout: "1\n"}.judge(t, s.python(t, s.hints, "print(1)", confine.Limits{}))
 	})
