@@ -25,6 +25,7 @@ type confiner struct {
 	abi     int
 	userns  bool // an ordinary user: launchers need a user namespace of their own
 	uids    idRange
+	groups  bool           // programs may show the server's groups
 	cg      *cgroup.Server // nil: rlimits only
 	cgMode  string         // for reports
 	kernel  string
@@ -37,8 +38,9 @@ type confiner struct {
 	nextID   int
 	free     []int // slot indices to use again
 	reports  map[reportKey]confine.Report
-	prospers slotKey    // the kind that has had its spare slot made
-	text     *largeText // nil before the first run, and where there are no large pages
+	prospers slotKey // the kind that has had its spare slot made
+	enlarged sync.Once
+	text     *largeText // nil before the first run, for a host's Python, and where there are no large pages
 	closed   bool
 	busy     sync.WaitGroup
 	ctx      context.Context // ends at Close: kills what runs
@@ -71,6 +73,7 @@ func Open(o confine.Options) (confine.Confiner, error) {
 	if c.uids, err = mappedIDs(c.userns); err != nil {
 		return nil, err
 	}
+	c.groups = keepsGroups(c.userns)
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return nil, fmt.Errorf("uname: %w", err)
@@ -247,21 +250,16 @@ func (c *confiner) prosper(key slotKey) {
 	c.mu.Unlock()
 	go func() {
 		defer c.busy.Done()
-		if key.start == confine.StartZygote {
-			c.enlargeText()
+		if key.start == confine.StartZygote && !c.in.host {
+			c.enlarged.Do(c.enlargeText)
 		}
 		c.spare(key)
 	}()
 }
 
-// enlargeText is for the zygotes to come. Without large pages only speed is lost.
+// enlargeText is for the zygotes to come. Without large pages only speed is lost. A host's Python has none: its file may be replaced while we serve,
+// and a zygote that is started then must not get the text of the one before.
 func (c *confiner) enlargeText() {
-	c.mu.Lock()
-	have := c.text != nil
-	c.mu.Unlock()
-	if have {
-		return
-	}
 	t, err := enlarge(c.in.raw)
 	if err != nil {
 		return

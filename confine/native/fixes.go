@@ -136,7 +136,7 @@ func (h host) fixFor(step, errno string) string {
 			return fixClone3
 		}
 		return h.noPower()
-	case has("mount proc", "make proc"):
+	case has("mount proc"):
 		return fixProc
 	case has("create Landlock ruleset", "enforce Landlock"):
 		return fixLandlock

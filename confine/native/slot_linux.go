@@ -191,7 +191,7 @@ func raw(prog []unix.SockFilter) cell.Filter {
 
 // open starts a launcher for key.
 func (c *confiner) openSlot(key slotKey, index int) (*slot, error) {
-	s := &slot{key: key, index: index, abi: c.abi, wake: -1, groups: keepsGroups(c.userns), own: ownNamespaces(), buf: make([]byte, 64<<10)}
+	s := &slot{key: key, index: index, abi: c.abi, wake: -1, groups: c.groups, own: ownNamespaces(), buf: make([]byte, 64<<10)}
 	if !key.command {
 		s.in = c.in
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pdlt.dev/pdlt/confine"
 	"pdlt.dev/pdlt/confine/internal/cell"
 )
 
@@ -75,6 +76,32 @@ func TestAnExecutableThatIsLoadedAnywhereHasNoLargeText(t *testing.T) {
 		}
 		if text, err := enlarge(path); !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("%s: %v, %v; want unsupported", path, text, err)
+		}
+	}
+}
+
+// Its file may be replaced while a server runs: the text of the old one over the new one would be neither.
+func TestAHostsPythonKeepsTheTextOfItsFile(t *testing.T) {
+	const host = "/usr/bin/python3"
+	if _, err := os.Stat(host); err != nil {
+		t.Skip(err)
+	}
+	for _, python := range []string{host, ""} {
+		c, err := Open(confine.Options{Pack: "../../bin/pack", Python: python, Start: confine.StartZygote, Slots: 2})
+		if err != nil {
+			t.Skip(err)
+		}
+		_, err = c.Run(t.Context(), confine.Spec{Program: confine.Python([]byte("print(1)"))})
+		n := c.(*confiner)
+		n.busy.Wait() // what is made behind the caller's back is made
+		if n.text != nil && python != "" {
+			t.Errorf("%s has its text in a file of ours", python)
+		}
+		if n.text == nil && python == "" {
+			t.Log("no large pages here: nothing was tested")
+		}
+		if err := errors.Join(err, c.Close()); err != nil {
+			t.Error(err)
 		}
 	}
 }

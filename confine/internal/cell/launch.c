@@ -308,7 +308,9 @@ static const char *open_places(const struct cell_config *cfg)
 			places[i] = open(path, O_PATH | O_CLOEXEC);
 	}
 	own_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return own_proc < 0 ? "open proc" : NULL;
+	if (own_proc < 0)
+		return "open proc";
+	return NULL;
 }
 
 static const char *lock_files(const struct cell_config *cfg)
