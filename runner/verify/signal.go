@@ -1,11 +1,11 @@
 package verify
 
 import (
-	"regexp"
 	"slices"
 
 	"pdlt.dev/pdlt/internal/jsonx"
 	"pdlt.dev/pdlt/provenance"
+	"pdlt.dev/pdlt/provenance/receipt"
 )
 
 // State is the answer of a signal; a closed set.
@@ -27,12 +27,9 @@ type Signal struct {
 	Detail jsonx.Value // an object; part of the evidence
 }
 
-// EvidenceVersion is both the version of evidence documents and the format that a receipt names.
-const EvidenceVersion = "traaviis.verifier-evidence.v1"
-
 // Evidence is the document that states a signal: specification §5.13.
 func (s Signal) Evidence(id string) jsonx.Value {
-	return provenance.Object(provenance.Member("evidence_version", provenance.String(EvidenceVersion)), provenance.Member("signal", provenance.String(id)), provenance.Member("state", provenance.String(string(s.State))), provenance.Member("detail", s.Detail))
+	return provenance.Object(provenance.Member("evidence_version", provenance.String(receipt.EvidenceVersion)), provenance.Member("signal", provenance.String(id)), provenance.Member("state", provenance.String(string(s.State))), provenance.Member("detail", s.Detail))
 }
 
 // Wired says which contract a signal is scored under, and which implementation answers it. Either is "" when there is none.
@@ -41,12 +38,9 @@ type Wired struct {
 	Implementation string
 }
 
-// idPattern is what a signal id looks like. It becomes part of a file name: specification §9.1.
-var idPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
-
 // CheckSignal refuses, with [CodeSignalInvalid], what is no signal id.
 func CheckSignal(id string) error {
-	if !idPattern.MatchString(id) {
+	if !receipt.IsSignal(id) {
 		return refuse(CodeSignalInvalid, "$.signals", said(id), "a lower-case letter, then at most 63 lower-case letters, digits and underscores")
 	}
 	return nil

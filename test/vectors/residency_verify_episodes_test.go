@@ -16,6 +16,7 @@ import (
 	"pdlt.dev/pdlt/internal/jsonx"
 	"pdlt.dev/pdlt/provenance"
 	"pdlt.dev/pdlt/runner"
+	"pdlt.dev/pdlt/provenance/receipt"
 	"pdlt.dev/pdlt/runner/verify"
 )
 
@@ -380,7 +381,7 @@ func TestResidencySubmissionsScore(t *testing.T) {
 				}
 			}
 			for id, pinned := range receipt.Evidence {
-				if pinned.Format != verify.EvidenceVersion || pinned.Digest != digests[id] {
+				if pinned.Format != receipt.EvidenceVersion || pinned.Digest != digests[id] {
 					t.Errorf("%s: evidence %s, want %s: %v", id, digests[id], pinned.Digest, res.Signals[id])
 				}
 			}
