@@ -15,8 +15,8 @@ import (
 
 	"pdlt.dev/pdlt/internal/jsonx"
 	"pdlt.dev/pdlt/provenance"
+	evidence "pdlt.dev/pdlt/provenance/receipt"
 	"pdlt.dev/pdlt/runner"
-	"pdlt.dev/pdlt/provenance/receipt"
 	"pdlt.dev/pdlt/runner/verify"
 )
 
@@ -381,7 +381,7 @@ func TestResidencySubmissionsScore(t *testing.T) {
 				}
 			}
 			for id, pinned := range receipt.Evidence {
-				if pinned.Format != receipt.EvidenceVersion || pinned.Digest != digests[id] {
+				if pinned.Format != evidence.EvidenceVersion || pinned.Digest != digests[id] {
 					t.Errorf("%s: evidence %s, want %s: %v", id, digests[id], pinned.Digest, res.Signals[id])
 				}
 			}
