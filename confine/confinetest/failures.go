@@ -12,20 +12,12 @@ import (
 func Failures(t *testing.T, b Backend) {
 	Offer(b)
 	Need(t, confine.FSRead, confine.Wall)
-	if len(b.Modes) == 0 {
-		b.Modes = []confine.StartMode{confine.StartCold, confine.StartWarm, confine.StartZygote}
-	}
-	b.Options.Slots = 2
-	for _, mode := range b.Modes {
-		t.Run("start "+string(mode), func(t *testing.T) {
-			s := &suite{Backend: b, mode: mode, rows: map[string]bool{}}
-			s.hints = s.open(t, func(*confine.Options) {})
-			s.plain = s.open(t, func(o *confine.Options) { o.NoHints = true })
-			t.Run("hangs", s.hangs)
-			t.Run("honest programs that others broke", s.broken)
-			t.Run("processes that others lost", s.lost)
-		})
-	}
+	b = filled(b)
+	inEachMode(t, b, func(t *testing.T, s *suite) {
+		t.Run("hangs", s.hangs)
+		t.Run("honest programs that others broke", s.broken)
+		t.Run("processes that others lost", s.lost)
+	})
 }
 
 // hangs: what never ends by itself, each in a way that some limit could miss.

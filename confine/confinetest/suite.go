@@ -120,25 +120,17 @@ func Run(t *testing.T, b Backend) {
 			Need(t, f)
 		}
 	}
-	if len(b.Modes) == 0 {
-		b.Modes = []confine.StartMode{confine.StartCold, confine.StartWarm, confine.StartZygote}
-	}
-	b.Options.Slots = 2
-	for _, mode := range b.Modes {
-		t.Run("start "+string(mode), func(t *testing.T) {
-			s := &suite{Backend: b, mode: mode, rows: map[string]bool{}}
-			s.hints = s.open(t, func(*confine.Options) {})
-			s.plain = s.open(t, func(o *confine.Options) { o.NoHints = true })
-			t.Run("honest programs", s.honest)
-			t.Run("stop reasons", s.stops)
-			t.Run("limits", s.limits)
-			t.Run("output", s.output)
-			t.Run("steps", s.steps)
-			t.Run("process trees", s.trees)
-			t.Run("host commands", s.commands)
-			t.Run("specification", s.specification)
-		})
-	}
+	b = filled(b)
+	inEachMode(t, b, func(t *testing.T, s *suite) {
+		t.Run("honest programs", s.honest)
+		t.Run("stop reasons", s.stops)
+		t.Run("limits", s.limits)
+		t.Run("output", s.output)
+		t.Run("steps", s.steps)
+		t.Run("process trees", s.trees)
+		t.Run("host commands", s.commands)
+		t.Run("specification", s.specification)
+	})
 	t.Run("one program gives the same bytes and steps", func(t *testing.T) { determinism(t, b) })
 }
 
@@ -399,4 +391,25 @@ func refusal(t *testing.T, err error, code string) *confine.Refusal {
 		t.Errorf("refusal %+v; want %s with path, found and required", r, code)
 	}
 	return r
+}
+
+// filled gives a backend two slots, and all start modes unless it names some.
+func filled(b Backend) Backend {
+	if len(b.Modes) == 0 {
+		b.Modes = []confine.StartMode{confine.StartCold, confine.StartWarm, confine.StartZygote}
+	}
+	b.Options.Slots = 2
+	return b
+}
+
+// inEachMode opens a suite in each start mode of a backend, with the sentences and without.
+func inEachMode(t *testing.T, b Backend, f func(*testing.T, *suite)) {
+	for _, mode := range b.Modes {
+		t.Run("start "+string(mode), func(t *testing.T) {
+			s := &suite{Backend: b, mode: mode, rows: map[string]bool{}}
+			s.hints = s.open(t, func(*confine.Options) {})
+			s.plain = s.open(t, func(o *confine.Options) { o.NoHints = true })
+			f(t, s)
+		})
+	}
 }
