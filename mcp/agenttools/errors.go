@@ -16,7 +16,7 @@ const (
 	toModel                   // a result with isError, which says what to do next
 )
 
-// row says which channel a refusal takes, and the step that it leads to where the refusal itself has none. What only a client's library can act on
+// row says which channel a refusal takes, and the step that it leads a model to. What only a client's library can act on
 // is answered as a JSON-RPC error before a call gets here.
 type row struct {
 	channel channel
@@ -42,17 +42,11 @@ func refused(err error) (mcp.ToolResult, error) {
 	if !errors.As(err, &r) || rows[r.Code].channel != toModel {
 		return mcp.ToolResult{}, err
 	}
-	hint := r.Hint
-	if hint == "" {
-		hint = rows[r.Code].next
-	}
+	next := rows[r.Code].next // what a refusal itself may hint at is for whoever operates the server
 	text := "Refused; nothing ran. " + r.Path + ": found " + r.Found + "; required: " + r.Required + "."
 	if r.Code == runner.CodeConfinementUnavailable {
 		text = "Code execution is unavailable: " + strings.TrimSuffix(r.Found, ".") + "."
 	}
-	if hint != "" {
-		text += " " + hint
-	}
-	return mcp.ToolResult{IsError: true, Content: []mcp.Content{mcp.Text(text)},
-		Structured: encode(map[string]any{"refusal": map[string]string{"code": r.Code, "path": r.Path, "found": r.Found, "required": r.Required, "hint": hint}})}, nil
+	return mcp.ToolResult{IsError: true, Content: []mcp.Content{mcp.Text(text + " " + next)},
+		Structured: encode(map[string]any{"refusal": map[string]string{"code": r.Code, "path": r.Path, "found": r.Found, "required": r.Required, "hint": next}})}, nil
 }
