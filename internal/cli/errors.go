@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"syscall"
 
 	"pdlt.dev/pdlt/confine"
 )
@@ -77,8 +76,8 @@ func (a *app) failed(err error, asJSON bool) int {
 		}
 		return exitRefusal
 	case errors.As(err, &out):
-		if errors.Is(err, syscall.EPIPE) { // as every filter ends whose reader is gone: without a word
-			return exitSignal + int(syscall.SIGPIPE)
+		if isBrokenPipe(err) { // as every filter ends whose reader is gone: without a word
+			return exitSignal + brokenPipe
 		}
 	case errors.As(err, &sig):
 		a.say(sig.Error() + " before the program started")
